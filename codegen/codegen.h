@@ -1,0 +1,39 @@
+/* codegen/codegen.h - IR to bytes.
+ *
+ * The host program (emit_host.c) is native code for everything between kernels; a kernel is what an
+ * IR_OP_KERNEL becomes. Both go into one LLVM module per CPU level, are compiled to a
+ * position-independent image without external relocations and stored in the artifact. */
+#ifndef CODEGEN_CODEGEN_H
+#define CODEGEN_CODEGEN_H
+
+#include "ir/ir.h"
+
+typedef enum cg_level { CG_X86_64_V2, CG_X86_64_V3, CG_X86_64_V4, CG_NATIVE, CG_AARCH64 } cg_level;
+
+typedef struct cg_target_info { /* one row per level: codegen/targets.c */
+    cg_level level;
+    const char *name;      /* "x86-64-v3" */
+    const char *triple, *cpu, *features;
+    int vector_bytes;      /* 16, 32, 64 */
+    int vector_registers;  /* 16 or 32 */
+    bool has_fma;
+} cg_target_info;
+
+const cg_target_info *cg_target_find(ts_str name); /* NULL: unknown */
+
+typedef enum cg_emit { CG_EMIT_TSM, CG_EMIT_OBJ, CG_EMIT_SO, CG_EMIT_LLVM, CG_EMIT_ASM,
+                       CG_EMIT_OPENCL, CG_EMIT_CUDA, CG_EMIT_PTX } cg_emit;
+
+typedef struct cg_options {
+    const cg_target_info *const *levels;
+    size_t level_count;
+    int opt_level;
+    bool fast_math;
+    cg_emit emit;
+    ts_str output_path;
+    ts_str source_name;  /* for metadata */
+} cg_options;
+
+ts_status cg_compile(ir_module *m, ts_arena *arena, const cg_options *options) TS_WARN_UNUSED;
+
+#endif

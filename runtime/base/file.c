@@ -1,0 +1,96 @@
+/* runtime/base/file.c - files through POSIX calls. */
+#define _GNU_SOURCE
+#include "runtime/base/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static ts_status io_error(const char *path, const char *what) {
+    return ts_error_make(TS_ERR_IO, "%s: cannot %s: %s", path, what, strerror(errno));
+}
+
+ts_status ts_file_map(const char *path, ts_mapped_file *out_file) {
+    *out_file = (ts_mapped_file){0};
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return io_error(path, "open");
+    ts_status status = NULL;
+    struct stat info;
+    if (fstat(fd, &info) != 0) {
+        status = io_error(path, "read");
+    } else if (!S_ISREG(info.st_mode)) {
+        status = ts_error_make(TS_ERR_IO, "%s: expected a regular file", path);
+    } else if (info.st_size > 0) {
+        void *p = mmap(NULL, (size_t)info.st_size, PROT_READ, MAP_SHARED, fd, 0);
+        if (p == MAP_FAILED)
+            status = io_error(path, "map");
+        else
+            *out_file = (ts_mapped_file){p, (size_t)info.st_size};
+    }
+    close(fd);
+    return status;
+}
+
+void ts_file_unmap(ts_mapped_file *file) {
+    if (file->data) {
+        union {
+            const unsigned char *in;
+            void *out;
+        } cast = {.in = file->data};
+        munmap(cast.out, file->length);
+    }
+    *file = (ts_mapped_file){0};
+}
+
+static bool write_all(int fd, const char *data, size_t length) {
+    while (length) {
+        ssize_t n = write(fd, data, length);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return false;
+        data += n;
+        length -= (size_t)n;
+    }
+    return true;
+}
+
+ts_status ts_file_write(const char *path, const ts_file_part *parts, size_t count) {
+    struct stat info;
+    if (stat(path, &info) == 0 && S_ISDIR(info.st_mode))
+        return ts_error_make(TS_ERR_IO, "%s: cannot write: it is a folder", path);
+    size_t size = strlen(path) + 16;
+    char *temporary = malloc(size);
+    if (!temporary)
+        return ts_no_memory();
+    snprintf(temporary, size, "%s.tmp.XXXXXX", path);
+    ts_status status = NULL;
+    int fd = mkostemp(temporary, O_CLOEXEC);
+    if (fd < 0) {
+        status = io_error(path, "write");
+        goto done;
+    }
+    for (size_t i = 0; i < count; i++)
+        if (!write_all(fd, parts[i].data, parts[i].length)) {
+            status = io_error(path, "write");
+            break;
+        }
+    mode_t mask = umask(0);
+    umask(mask);
+    if (!status && (fchmod(fd, 0666 & ~mask) != 0 || fsync(fd) != 0))
+        status = io_error(path, "write");
+    if (close(fd) != 0 && !status)
+        status = io_error(path, "write");
+    if (!status && rename(temporary, path) != 0)
+        status = io_error(path, "rename to");
+    if (status)
+        unlink(temporary);
+done:
+    free(temporary);
+    return status;
+}
