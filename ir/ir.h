@@ -37,7 +37,8 @@ typedef enum ir_kind {
     IR_ENUM,     /* class_ */
     IR_FUTURE,   /* args[0] */
     IR_CAPSULE,  /* packed parameters and other opaque things */
-    IR_ANY
+    IR_ANY,
+    IR_VAR       /* name: the `t` of a container row's schema; never the type of a value */
 } ir_kind;
 
 typedef enum ir_layout {
@@ -57,6 +58,7 @@ struct ir_type {
     const ir_type *const *args;
     size_t arg_count;
     const ir_class *class_;
+    ts_str name; /* VAR */
 };
 
 const ir_type *ir_type_simple(ir_module *m, ir_kind kind); /* kinds without parameters */
@@ -356,6 +358,21 @@ bool ir_dominates(const ir_op *a, const ir_op *b); /* a runs before b whenever b
 
 /* ================= schemas (ir/schema.c) ================= */
 
+/* Type variables of a schema: matching `t[]` with List[int] binds t. */
+typedef struct ir_type_bindings {
+    ts_str names[4];
+    const ir_type *types[4];
+    size_t count;
+} ir_type_bindings;
+/* True where a value of `actual` may be given for `pattern` (variables bound or joined on the way;
+ * an int is a Scalar, anything is an Any, an Optional takes its inside). */
+bool ir_type_match(ir_module *m, const ir_type *pattern, const ir_type *actual,
+                   ir_type_bindings *bindings);
+/* Bound variables replaced; unbound ones become Any. */
+const ir_type *ir_type_substitute(ir_module *m, const ir_type *pattern,
+                                  const ir_type_bindings *bindings);
+const ir_type *ir_type_var(ir_module *m, ts_str name);
+
 typedef struct ir_schema_arg {
     ts_str name;
     const ir_type *type;
@@ -372,7 +389,7 @@ typedef struct ir_schema {
     ir_schema_arg *args;
     size_t arg_count;
     const ir_type **results;
-    char *result_aliases; /* letter or 0 */
+    char *result_aliases; /* letter, '*' for "may alias anything inside the arguments", or 0 */
     size_t result_count;
     bool is_variadic;
 } ir_schema;

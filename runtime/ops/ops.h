@@ -63,11 +63,18 @@ typedef ts_status (*rt_kernel)(rt_context *context, const rt_value *args, rt_val
 
 /* ---- facts: what is known of a value before the run ---- */
 
-/* A size: >= 0 is that constant; RT_DIM_UNKNOWN nothing is known; other negative values are
- * handles of the algebra's symbolic expressions. */
+/* A size or another int: RT_DIM_UNKNOWN: nothing is known; below RT_DIM_HANDLES: a handle of the
+ * algebra's symbolic expressions; everything else is that constant itself (so the -1 of dim=-1 is
+ * -1). Constants below RT_DIM_HANDLES are given as unknown. */
 typedef int64_t rt_dim;
 #define RT_DIM_UNKNOWN INT64_MIN
+#define RT_DIM_HANDLES (-((int64_t)1 << 62))
+static inline bool rt_dim_is_constant(rt_dim d) { return d >= RT_DIM_HANDLES; }
+static inline bool rt_dim_is_symbolic(rt_dim d) {
+    return d < RT_DIM_HANDLES && d != RT_DIM_UNKNOWN;
+}
 
+/* Every function gives RT_DIM_UNKNOWN where an operand is unknown or the result overflows. */
 typedef struct rt_dim_algebra {
     void *user;
     rt_dim (*add)(void *user, rt_dim a, rt_dim b);
