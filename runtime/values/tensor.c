@@ -1,0 +1,263 @@
+/* runtime/values/tensor.c - storages, tensors and views of them. */
+#include "runtime/values/tensor.h"
+
+#include <stdlib.h>
+
+#include "runtime/base/checked.h"
+
+enum { STORAGE_ALIGN = 64 };
+_Static_assert(sizeof(rt_storage) <= STORAGE_ALIGN, "the header fits before the data");
+
+/* Beyond any machine's memory: malloc with overcommit would grant it and the writes would kill. */
+static const size_t storage_limit_bytes = (size_t)1 << 42;
+
+ts_status rt_storage_make(size_t bytes, rt_storage **out) {
+    *out = NULL;
+    size_t total;
+    if (bytes > storage_limit_bytes || !ts_align_up(bytes, STORAGE_ALIGN, &total))
+        return ts_no_memory();
+    /* Header and data are one block; data starts at the next multiple of the alignment. */
+    rt_storage *storage = aligned_alloc(STORAGE_ALIGN, total + STORAGE_ALIGN);
+    if (!storage)
+        return ts_no_memory();
+    atomic_init(&storage->references, 1);
+    storage->data = (char *)storage + STORAGE_ALIGN;
+    storage->bytes = bytes;
+    storage->release = NULL;
+    storage->owner = NULL;
+    storage->is_read_only = false;
+    *out = storage;
+    return NULL;
+}
+
+ts_status rt_storage_wrap(void *data, size_t bytes, void (*release)(rt_storage *), void *owner,
+                          rt_storage **out) {
+    *out = NULL;
+    rt_storage *storage = malloc(sizeof *storage);
+    if (!storage)
+        return ts_no_memory();
+    atomic_init(&storage->references, 1);
+    storage->data = data;
+    storage->bytes = bytes;
+    storage->release = release;
+    storage->owner = owner;
+    storage->is_read_only = false;
+    *out = storage;
+    return NULL;
+}
+
+void rt_storage_release(rt_storage *storage) {
+    if (!storage ||
+        atomic_fetch_sub_explicit(&storage->references, 1, memory_order_acq_rel) != 1)
+        return;
+    if (storage->release)
+        storage->release(storage);
+    free(storage);
+}
+
+bool rt_element_count(const int64_t *sizes, int rank, int64_t *out) {
+    int64_t count = 1;
+    bool has_zero = false;
+    for (int d = 0; d < rank; d++) {
+        if (sizes[d] < 0)
+            return false;
+        has_zero = has_zero || sizes[d] == 0;
+    }
+    if (has_zero) {
+        *out = 0;
+        return true;
+    }
+    for (int d = 0; d < rank; d++)
+        if (!ts_mul_i64(count, sizes[d], &count))
+            return false;
+    *out = count;
+    return true;
+}
+
+void rt_contiguous_strides(const int64_t *sizes, int rank, int64_t *out_strides) {
+    uint64_t stride = 1; /* unsigned: sizes beside a 0 may be anything */
+    for (int d = rank - 1; d >= 0; d--) {
+        out_strides[d] = (int64_t)(stride & INT64_MAX);
+        stride *= (uint64_t)(sizes[d] > 1 ? sizes[d] : 1);
+    }
+}
+
+/* The object without storage; sizes and strides copied, element_count set. */
+static ts_status make_header(rt_dtype dtype, const int64_t *sizes, const int64_t *strides, int rank,
+                             rt_tensor **out) {
+    *out = NULL;
+    if (rank < 0 || rank > RT_MAX_RANK)
+        return ts_raise("RuntimeError", "tensors have at most %d dimensions, found %d", RT_MAX_RANK,
+                        rank);
+    if (rt_dtype_size(dtype) == 0)
+        return ts_error_make(TS_ERR_INTERNAL, "tensor of unknown dtype %d", (int)dtype);
+    for (int d = 0; d < rank; d++)
+        if (sizes[d] < 0)
+            return ts_raise("RuntimeError",
+                            "Trying to create tensor with negative dimension %lld",
+                            (long long)sizes[d]);
+    int64_t count;
+    if (!rt_element_count(sizes, rank, &count))
+        return ts_no_memory();
+    rt_tensor *t = malloc(sizeof *t + 2 * (size_t)rank * sizeof(int64_t));
+    if (!t)
+        return ts_no_memory();
+    atomic_init(&t->base.references, 1);
+    t->base.tag = RT_TAG_TENSOR;
+    t->base.flags = 0;
+    t->dtype = (int8_t)dtype;
+    t->requires_grad = false;
+    t->is_conjugated = false;
+    t->rank = rank;
+    t->storage = NULL;
+    t->data = NULL;
+    t->sizes = t->shape;
+    t->strides = t->shape + rank;
+    t->element_count = count;
+    for (int d = 0; d < rank; d++)
+        t->sizes[d] = sizes[d];
+    if (strides)
+        for (int d = 0; d < rank; d++)
+            t->strides[d] = strides[d];
+    else
+        rt_contiguous_strides(sizes, rank, t->strides);
+    *out = t;
+    return NULL;
+}
+
+ts_status rt_tensor_make(rt_dtype dtype, const int64_t *sizes, int rank, rt_tensor **out) {
+    TS_TRY(make_header(dtype, sizes, NULL, rank, out));
+    rt_tensor *t = *out;
+    size_t bytes;
+    ts_status status = NULL;
+    if (!ts_mul_size((size_t)t->element_count, rt_dtype_size(dtype), &bytes))
+        status = ts_no_memory();
+    else
+        status = rt_storage_make(bytes, &t->storage);
+    if (status) {
+        free(t);
+        *out = NULL;
+        return status;
+    }
+    t->data = t->storage->data;
+    return NULL;
+}
+
+ts_status rt_tensor_make_zeroed(rt_dtype dtype, const int64_t *sizes, int rank, rt_tensor **out) {
+    TS_TRY(rt_tensor_make(dtype, sizes, rank, out));
+    if ((*out)->storage->bytes)
+        memset((*out)->data, 0, (*out)->storage->bytes);
+    return NULL;
+}
+
+/* Last byte + 1 that a layout touches, counted from its first element; false on overflow. */
+static bool layout_extent(const int64_t *sizes, const int64_t *strides, int rank, int64_t element,
+                          int64_t *out) {
+    int64_t last = 0;
+    for (int d = 0; d < rank; d++) {
+        int64_t step;
+        if (strides[d] < 0 || !ts_mul_i64(sizes[d] - 1, strides[d], &step) ||
+            !ts_add_i64(last, step, &last))
+            return false;
+    }
+    return ts_add_i64(last, 1, &last) && ts_mul_i64(last, element, out);
+}
+
+static ts_status make_view(rt_storage *storage, rt_dtype dtype, int64_t byte_offset,
+                           const int64_t *sizes, const int64_t *strides, int rank,
+                           rt_tensor **out) {
+    TS_TRY(make_header(dtype, sizes, strides, rank, out));
+    rt_tensor *t = *out;
+    int64_t extent = 0, end;
+    if (t->element_count > 0 &&
+        (byte_offset < 0 ||
+         !layout_extent(t->sizes, t->strides, rank, (int64_t)rt_dtype_size(dtype), &extent) ||
+         !ts_add_i64(byte_offset, extent, &end) || (uint64_t)end > storage->bytes)) {
+        free(t);
+        *out = NULL;
+        return ts_raise("RuntimeError",
+                        "setStorage: sizes, strides and storage offset of a view are out of bounds "
+                        "for storage of size %zu",
+                        storage->bytes);
+    }
+    if (t->element_count == 0 && (byte_offset < 0 || (uint64_t)byte_offset > storage->bytes))
+        byte_offset = 0;
+    atomic_fetch_add_explicit(&storage->references, 1, memory_order_relaxed);
+    t->storage = storage;
+    t->data = storage->data ? (char *)storage->data + byte_offset : NULL;
+    return NULL;
+}
+
+ts_status rt_tensor_view(rt_storage *storage, rt_dtype dtype, int64_t offset, const int64_t *sizes,
+                         const int64_t *strides, int rank, rt_tensor **out) {
+    *out = NULL;
+    int64_t byte_offset;
+    if (!ts_mul_i64(offset, (int64_t)rt_dtype_size(dtype), &byte_offset))
+        return ts_raise("RuntimeError", "storage offset out of bounds");
+    return make_view(storage, dtype, byte_offset, sizes, strides, rank, out);
+}
+
+ts_status rt_tensor_alias(const rt_tensor *t, int64_t offset, const int64_t *sizes,
+                          const int64_t *strides, int rank, rt_tensor **out) {
+    *out = NULL;
+    rt_dtype dtype = (rt_dtype)t->dtype;
+    int64_t bytes;
+    if (!ts_mul_i64(offset, (int64_t)rt_dtype_size(dtype), &bytes))
+        return ts_raise("RuntimeError", "storage offset out of bounds");
+    if (t->storage) {
+        int64_t base = t->data ? (int64_t)((char *)t->data - (char *)t->storage->data) : 0;
+        if (!ts_add_i64(base, bytes, &bytes))
+            return ts_raise("RuntimeError", "storage offset out of bounds");
+        TS_TRY(make_view(t->storage, dtype, bytes, sizes, strides, rank, out));
+    } else { /* a planned buffer: whoever planned it answers for the bounds */
+        TS_TRY(make_header(dtype, sizes, strides, rank, out));
+        (*out)->data = t->data ? (char *)t->data + bytes : NULL;
+    }
+    (*out)->is_conjugated = t->is_conjugated;
+    (*out)->requires_grad = t->requires_grad;
+    return NULL;
+}
+
+int64_t rt_tensor_offset(const rt_tensor *t) {
+    if (!t->storage || !t->data)
+        return 0;
+    return (int64_t)((char *)t->data - (char *)t->storage->data) /
+           (int64_t)rt_dtype_size((rt_dtype)t->dtype);
+}
+
+bool rt_tensor_is_contiguous(const rt_tensor *t) {
+    if (t->element_count == 0)
+        return true;
+    int64_t stride = 1;
+    for (int d = t->rank - 1; d >= 0; d--) {
+        if (t->sizes[d] == 1)
+            continue;
+        if (t->strides[d] != stride)
+            return false;
+        stride *= t->sizes[d];
+    }
+    return true;
+}
+
+void rt_cursor_start(rt_cursor *cursor, const rt_tensor *t) {
+    cursor->tensor = t;
+    cursor->data = t->data;
+    cursor->left = t->element_count;
+    for (int d = 0; d < t->rank; d++)
+        cursor->index[d] = 0;
+}
+
+void rt_cursor_next(rt_cursor *cursor) {
+    const rt_tensor *t = cursor->tensor;
+    int64_t size = (int64_t)rt_dtype_size((rt_dtype)t->dtype);
+    if (--cursor->left <= 0)
+        return;
+    for (int d = t->rank - 1; d >= 0; d--) {
+        if (++cursor->index[d] < t->sizes[d]) {
+            cursor->data += t->strides[d] * size;
+            return;
+        }
+        cursor->index[d] = 0;
+        cursor->data -= t->strides[d] * (t->sizes[d] - 1) * size;
+    }
+}
