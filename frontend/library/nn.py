@@ -95,7 +95,8 @@ class Embedding(Module):
             self.weight = Parameter(torch.empty(num_embeddings, embedding_dim, dtype=dtype))
             init.normal_(self.weight)
             if padding_idx is not None:
-                self.weight[padding_idx].fill_(0)
+                with torch.no_grad():
+                    self.weight[padding_idx].fill_(0)
         else:
             self.weight = Parameter(_weight)
 
