@@ -30,6 +30,8 @@ typedef struct ast_list {
     KIND(DICT, "list: key, value, key, value; a NULL key is **value")                              \
     KIND(UNARY, "op; left")                                                                        \
     KIND(BINARY, "op; left, right")                                                                \
+    /* a op b op c ... of more than AST_CHAIN_TERMS terms, evaluated from left to right */         \
+    KIND(CHAIN, "list: n+1 operands; ops: n")                                                      \
     KIND(BOOLOP, "op AND or OR; list of two or more")                                              \
     KIND(COMPARE, "list: n+1 operands; ops: n")                                                    \
     KIND(CONDITIONAL, "test; left: if true; right: if false")                                      \
@@ -72,6 +74,10 @@ typedef struct ast_list {
     KIND(ALIAS, "text: dotted name; other: as-name or empty")                                      \
     KIND(MODULE, "body")
 
+/* No tree is deeper than AST_MAX_DEPTH nodes (expressions and blocks together), so that recursive
+ * walks are safe. Left-nested BINARY nodes become one CHAIN past AST_CHAIN_TERMS. */
+enum { AST_MAX_DEPTH = 1000, AST_CHAIN_TERMS = 64 };
+
 typedef enum ast_kind {
 #define KIND(name, members) AST_##name,
     AST_KINDS(KIND)
@@ -107,6 +113,7 @@ struct ast_node {
     ast_operator op;
     const fe_source *source;
     uint32_t offset, length; /* bytes in source: fe_source_place turns them into line and column */
+    uint32_t depth;          /* 1 for a leaf; <= AST_MAX_DEPTH */
     ts_str text, other;
     ts_str type_comment;     /* "# type: ..." after a statement or def line, or empty */
     int64_t integer;
@@ -114,7 +121,7 @@ struct ast_node {
     double number;
     ast_node *left, *right, *third, *test;
     ast_list list, body, orelse, finally_body, decorators;
-    ast_operator *ops;       /* COMPARE: list.count - 1 */
+    ast_operator *ops;       /* COMPARE, CHAIN: list.count - 1 */
     ast_parameters parameters;
 };
 
