@@ -496,9 +496,14 @@ void fe_read_comment(fe_parser *p, fe_span span) {
     while (text.length && (text.data[text.length - 1] == '\n' || text.data[text.length - 1] == '\r' ||
                            text.data[text.length - 1] == ' '))
         text.length--;
-    size_t i = 1;
+    size_t i = 0;
+    while (i < text.length && text.data[i] != '#')
+        i++;
+    i++;
     while (i < text.length && (text.data[i] == ' ' || text.data[i] == '\t'))
         i++;
+    if (i > text.length)
+        return;
     ts_str rest = {text.data + i, text.length - i};
     if (p->is_expression || !ts_str_starts_with(rest, "type:"))
         return;

@@ -605,7 +605,8 @@ static void append(char *text, size_t size, const char *name, bool is_first, boo
 
 /* What to ask for, of all that could follow: something that begins an expression, or what closes
  * what is open; operators that could also go on are left out. */
-static void describe_expected(const yypcontext_t *context, char *text, size_t size) {
+static void describe_expected(const yypcontext_t *context, bool is_in_field, char *text,
+                              size_t size) {
     static const char *const closers[] = {"end of line", "an indented block", "except", "finally",
                                           "import", "a name", "':'", "')'", "']'", "'}'",
                                           "end of file"};
@@ -638,6 +639,9 @@ static void describe_expected(const yypcontext_t *context, char *text, size_t si
     if (count == 0)
         for (int i = 0; i < n && i < 4; i++)
             names[count++] = yysymbol_name(expected[i]);
+    for (int i = 0; i < count; i++)
+        if (is_in_field && strcmp(names[i], "end of file") == 0)
+            names[i] = "the end of the expression";
     for (int i = 0; i < count && i < 4; i++)
         append(text, size, names[i], i == 0, i == count - 1 || i == 3);
 }
@@ -649,7 +653,7 @@ static int yyreport_syntax_error(const yypcontext_t *context, fe_parser *parser)
     if (parser->error_count && is_end)
         return 0; /* it follows from an error already told */
     char expected[160], found[128];
-    describe_expected(context, expected, sizeof expected);
+    describe_expected(context, parser->is_expression, expected, sizeof expected);
     if (token == YYSYMBOL_YYEMPTY)
         snprintf(found, sizeof found, "nothing");
     else if (is_end || token == YYSYMBOL_NEWLINE)
