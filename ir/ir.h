@@ -59,7 +59,9 @@ struct ir_type {
     size_t arg_count;
     const ir_class *class_;
     ts_str name; /* VAR */
+    int depth;   /* of nesting; what would nest deeper than IR_TYPE_DEPTH is Any */
 };
+enum { IR_TYPE_DEPTH = 64 };
 
 const ir_type *ir_type_simple(ir_module *m, ir_kind kind); /* kinds without parameters */
 const ir_type *ir_type_tensor(ir_module *m, rt_dtype dtype, int rank, const rt_dim *dims,
@@ -75,9 +77,11 @@ const ir_type *ir_type_union(ir_module *m, const ir_type *const *items, size_t c
 const ir_type *ir_type_future(ir_module *m, const ir_type *t);
 const ir_type *ir_type_of_class(ir_module *m, const ir_class *class_); /* CLASS ENUM or TUPLE */
 
-/* Every value of `sub` is one of `super` (tensor facts are ignored when structural is false, so
- * float32[2] <= Tensor always; List is invariant but for tensor facts). int is no float here. */
+/* Every value of `sub` is one of `super`, tensor facts ignored in both (so Tensor and float32[2]
+ * are subtypes of one another; List and Dict are invariant but for such facts). int is no float. */
 bool ir_type_is_subtype(const ir_type *sub, const ir_type *super);
+/* The same with facts: float32[2] under Tensor and float32[?], not the other way round. */
+bool ir_type_is_refinement(const ir_type *sub, const ir_type *super);
 /* Equal once tensor facts are forgotten. */
 bool ir_type_same_shape_of(const ir_type *a, const ir_type *b);
 const ir_type *ir_type_forget(ir_module *m, const ir_type *t); /* tensors inside become Tensor */
@@ -101,6 +105,8 @@ ts_status ir_type_parse(ir_module *m, ts_str text, const ir_type **out) TS_WARN_
 rt_dim ir_dim_symbol(ir_module *m, ts_str name);       /* the same name, the same symbol */
 rt_dim ir_dim_fresh(ir_module *m);                     /* a symbol of its own: "s0", "s1" */
 void ir_dim_set_bounds(ir_module *m, rt_dim symbol, int64_t low, int64_t high);
+/* The range that bounds of symbols imply; INT64_MIN and INT64_MAX where there is none. */
+bool ir_dim_bounds(const ir_module *m, rt_dim d, int64_t *out_low, int64_t *out_high);
 const rt_dim_algebra *ir_dim_algebra(ir_module *m);    /* normal form: equal means same handle */
 void ir_dim_print(const ir_module *m, rt_dim d, ts_buffer *out); /* 3, N, 2*N+1, N//4, ? */
 /* Which symbol a handle is, or an empty string where it is an expression. */
@@ -304,10 +310,14 @@ ir_value *ir_build_bool(ir_builder *b, bool v);
 ir_value *ir_build_float(ir_builder *b, double f);
 ir_value *ir_build_none(ir_builder *b);
 ir_value *ir_build_str(ir_builder *b, ts_str s);
-/* IF and LOOP come with empty regions to be filled; add results with ir_op_add_result. */
+/* IF and LOOP come with empty regions to be filled; add results with ir_op_add_result. The loop's
+ * region has the trip counter as its only parameter yet: add one for each carried value with the
+ * type that holds for all iterations. */
 ir_op *ir_build_if(ir_builder *b, ir_value *condition);
 ir_op *ir_build_loop(ir_builder *b, ir_value *max, ir_value *condition, ir_value *const *carried,
                      size_t count);
+/* KERNEL with an empty region whose parameters have the inputs' types; add yield and results. */
+ir_op *ir_build_kernel(ir_builder *b, ir_kernel_kind kind, ir_value *const *inputs, size_t count);
 void ir_build_yield(ir_builder *b, ir_value *const *values, size_t count);
 void ir_build_return(ir_builder *b, ir_value *const *values, size_t count); /* one value */
 ir_value *ir_op_add_result(ir_module *m, ir_op *op, const ir_type *type, ts_str name);
@@ -353,7 +363,14 @@ enum {
 };
 uint32_t ir_effects(const ir_op *op);
 bool ir_is_removable(const ir_op *op); /* nobody would notice if it were gone (results unused) */
-bool ir_is_pure(const ir_op *op);      /* no effects at all: may be merged and moved */
+/* A function of its operands' values: no writes, draws, exceptions or prints; makes no list, dict
+ * or object and reads none (but for stable lists). Such operators may be
+ * merged and moved as long as no operator in between writes a tensor that they read or alias:
+ * where the function writes tensors at all, ask passes/alias.h. */
+bool ir_is_pure(const ir_op *op);
+/* A constant or LIST that only operators see which neither write it nor hand it on. */
+bool ir_list_is_stable(const ir_value *v);
+bool ir_type_is_mutable(const ir_type *t); /* tensors, lists, dicts, objects, or holds such */
 bool ir_dominates(const ir_op *a, const ir_op *b); /* a runs before b whenever b runs */
 
 /* ================= schemas (ir/schema.c) ================= */

@@ -1,0 +1,176 @@
+/* ir/effects.c - what an operator does besides computing its results.
+ *
+ * Writes and aliases come from the schema, the rest from the effects column. What is not known (a
+ * call, a method) does everything. */
+#include "ir/ir_internal.h"
+
+enum { CALL_EFFECTS = IR_EFFECT_WRITES | IR_EFFECT_READS | IR_EFFECT_RAISES | IR_EFFECT_RANDOM |
+                      IR_EFFECT_PRINTS | IR_EFFECT_ALIASES | IR_EFFECT_FRESH };
+
+static bool is_mutable(const ir_type *t) {
+    switch (t->kind) {
+    case IR_TENSOR:
+    case IR_LIST:
+    case IR_DICT:
+    case IR_CLASS:
+    case IR_ANY:
+    case IR_GENERATOR:
+    case IR_CAPSULE:
+    case IR_FUTURE:
+    case IR_VAR:
+        return true;
+    case IR_TUPLE:
+    case IR_OPTIONAL:
+    case IR_UNION:
+        for (size_t i = 0; i < t->arg_count; i++)
+            if (is_mutable(t->args[i]))
+                return true;
+        return false;
+    case IR_NONE:
+    case IR_BOOL:
+    case IR_INT:
+    case IR_FLOAT:
+    case IR_COMPLEX:
+    case IR_NUMBER:
+    case IR_STR:
+    case IR_DEVICE:
+    case IR_ENUM:
+        break;
+    }
+    return false;
+}
+
+bool ir_type_is_mutable(const ir_type *t) { return is_mutable(t); }
+
+static uint32_t core_effects(const ir_op *op) {
+    ir_module *m = op->block->function->module;
+    const ir_schema *schema = ir_schema_of(m, op->core);
+    uint32_t effects = 0, column = rt_op_get(op->core)->effects;
+    if (column & EFFECT_RANDOM)
+        effects |= IR_EFFECT_RANDOM;
+    if (column & EFFECT_RAISES)
+        effects |= IR_EFFECT_RAISES;
+    if (column & EFFECT_STATE)
+        effects |= IR_EFFECT_READS | IR_EFFECT_WRITES;
+    if (column & EFFECT_PRINTS)
+        effects |= IR_EFFECT_PRINTS;
+    for (size_t i = 0; i < schema->arg_count; i++)
+        if (schema->args[i].is_written)
+            effects |= IR_EFFECT_WRITES;
+    for (size_t i = 0; i < op->operand_count; i++)
+        if (is_mutable(op->operands[i]->type))
+            effects |= IR_EFFECT_READS;
+    for (size_t i = 0; i < op->result_count; i++) {
+        if (i < schema->result_count && schema->result_aliases[i])
+            effects |= IR_EFFECT_ALIASES;
+        else if (is_mutable(op->results[i]->type))
+            effects |= IR_EFFECT_FRESH;
+    }
+    return effects;
+}
+
+static uint32_t region_effects(const ir_op *op) {
+    uint32_t effects = 0;
+    for (size_t i = 0; i < op->region_count; i++)
+        for (const ir_op *inner = op->regions[i]->first; inner; inner = inner->next)
+            effects |= ir_effects(inner);
+    return effects;
+}
+
+uint32_t ir_effects(const ir_op *op) {
+    switch (op->opcode) {
+    case IR_OP_CORE:
+        return core_effects(op);
+    case IR_OP_CALL:
+    case IR_OP_CALL_METHOD:
+        return CALL_EFFECTS;
+    case IR_OP_IF:
+    case IR_OP_LOOP:
+        return region_effects(op) | IR_EFFECT_ALIASES;
+    case IR_OP_KERNEL: /* a body of pure operators whose memory is its own */
+        return IR_EFFECT_READS | (region_effects(op) & (IR_EFFECT_RAISES | IR_EFFECT_WRITES)) |
+               IR_EFFECT_FRESH;
+    case IR_OP_RAISE:
+        return IR_EFFECT_RAISES;
+    case IR_OP_TUPLE:
+    case IR_OP_TUPLE_GET:
+    case IR_OP_TUPLE_UNPACK:
+    case IR_OP_CAST:
+        return IR_EFFECT_ALIASES;
+    case IR_OP_LIST:
+    case IR_OP_DICT:
+        return IR_EFFECT_FRESH | IR_EFFECT_ALIASES;
+    case IR_OP_NEW_OBJECT:
+        return IR_EFFECT_FRESH;
+    case IR_OP_LIST_UNPACK:
+        return IR_EFFECT_READS | IR_EFFECT_RAISES | IR_EFFECT_ALIASES;
+    case IR_OP_GET_ATTR:
+        return IR_EFFECT_READS | IR_EFFECT_ALIASES;
+    case IR_OP_SET_ATTR:
+        return IR_EFFECT_WRITES | IR_EFFECT_ALIASES;
+    case IR_OP_CHECK_CAST:
+        return IR_EFFECT_RAISES | IR_EFFECT_ALIASES;
+    case IR_OP_CONST:
+    case IR_OP_YIELD:
+    case IR_OP_RETURN:
+    case IR_OP_IS_INSTANCE:
+    case IR_OP_UNINITIALIZED:
+    case IR_OP_REFINE:
+    case IR_OP_DIM:
+    case IR_OPCODE_COUNT:
+        break;
+    }
+    return 0;
+}
+
+bool ir_is_removable(const ir_op *op) {
+    if (op->opcode == IR_OP_YIELD || op->opcode == IR_OP_RETURN)
+        return false;
+    return !(ir_effects(op) &
+             (IR_EFFECT_WRITES | IR_EFFECT_RAISES | IR_EFFECT_RANDOM | IR_EFFECT_PRINTS));
+}
+
+bool ir_list_is_stable(const ir_value *v) {
+    if (!v->def || (v->def->opcode != IR_OP_LIST && v->def->opcode != IR_OP_CONST))
+        return false;
+    for (size_t i = 0; i < v->use_count; i++) {
+        const ir_op *user = v->uses[i].op;
+        if (user->opcode == IR_OP_LIST_UNPACK)
+            continue;
+        if (user->opcode != IR_OP_CORE)
+            return false;
+        const ir_schema *schema = ir_schema_of(user->block->function->module, user->core);
+        size_t operand = v->uses[i].operand;
+        if (operand >= schema->arg_count || schema->args[operand].is_written)
+            return false;
+        char alias = schema->args[operand].alias;
+        for (size_t j = 0; j < user->result_count; j++) {
+            ir_kind kind = user->results[j]->type->kind;
+            if (kind != IR_TENSOR && ir_type_is_mutable(user->results[j]->type) && alias &&
+                (schema->result_aliases[j] == alias || schema->result_aliases[j] == '*'))
+                return false;
+        }
+    }
+    return true;
+}
+
+bool ir_is_pure(const ir_op *op) {
+    if (op->region_count || op->opcode == IR_OP_YIELD || op->opcode == IR_OP_RETURN)
+        return false;
+    uint32_t effects = ir_effects(op);
+    if (effects & (IR_EFFECT_WRITES | IR_EFFECT_RAISES | IR_EFFECT_RANDOM | IR_EFFECT_PRINTS))
+        return false;
+    /* Fresh lists, dicts and objects have an identity; a fresh tensor that nobody writes has none. */
+    for (size_t i = 0; i < op->result_count; i++) {
+        ir_kind kind = op->results[i]->type->kind;
+        if (kind == IR_LIST || kind == IR_DICT || kind == IR_CLASS || kind == IR_ANY)
+            return false;
+    }
+    for (size_t i = 0; i < op->operand_count; i++) {
+        ir_kind kind = op->operands[i]->type->kind;
+        bool reads = kind == IR_DICT || kind == IR_CLASS || kind == IR_ANY || kind == IR_LIST;
+        if (reads && !(kind == IR_LIST && ir_list_is_stable(op->operands[i])))
+            return false;
+    }
+    return true;
+}

@@ -1,0 +1,99 @@
+/* ir/module.c - modules, functions, classes and the values that constants hold. */
+#include "ir/ir_internal.h"
+
+ir_module *ir_module_make(ts_arena *arena) {
+    ir_module *m = TS_NEW(arena, ir_module);
+    m->arena = arena;
+    ir_type_table_init(m);
+    ir_size_table_init(m);
+    ir_schema_table_init(m);
+    return m;
+}
+
+void ir_module_deinit(ir_module *m) {
+    for (size_t i = 0; i < m->retained_count; i++)
+        rt_release(m->retained[i]);
+    m->retained_count = 0;
+}
+
+void ir_module_retain(ir_module *m, rt_value v) {
+    if (!rt_is_counted(v))
+        return;
+    TS_APPEND(m->arena, m->retained, m->retained_count, m->retained_capacity, v);
+    rt_retain(v);
+}
+
+ir_function *ir_function_make(ir_module *m, ts_str name) {
+    ir_function *f = TS_NEW(m->arena, ir_function);
+    f->name = ts_arena_str(m->arena, name);
+    f->module = m;
+    f->return_type = ir_type_simple(m, IR_NONE);
+    f->body = ir_block_make(m, NULL, f);
+    if (m->last_function)
+        m->last_function->next = f;
+    else
+        m->functions = f;
+    m->last_function = f;
+    return f;
+}
+
+ir_function *ir_function_find(const ir_module *m, ts_str name) {
+    for (ir_function *f = m->functions; f; f = f->next)
+        if (ts_str_equal(f->name, name))
+            return f;
+    return NULL;
+}
+
+void ir_function_remove(ir_module *m, ir_function *f) {
+    ir_function *previous = NULL;
+    for (ir_function *at = m->functions; at && at != f; at = at->next)
+        previous = at;
+    if (previous)
+        previous->next = f->next;
+    else
+        m->functions = f->next;
+    if (m->last_function == f)
+        m->last_function = previous;
+    f->next = NULL;
+}
+
+ir_value *ir_function_add_parameter(ir_function *f, ts_str name, const ir_type *type,
+                                    rt_value default_or_uninitialized) {
+    ir_module *m = f->module;
+    size_t count = f->body->parameter_count;
+    ts_str *names = TS_NEW_ARRAY(m->arena, ts_str, count + 1);
+    rt_value *defaults = TS_NEW_ARRAY(m->arena, rt_value, count + 1);
+    if (count) {
+        memcpy(names, f->parameter_names, count * sizeof *names);
+        memcpy(defaults, f->defaults, count * sizeof *defaults);
+    }
+    names[count] = ts_arena_str(m->arena, name);
+    defaults[count] = default_or_uninitialized;
+    ir_module_retain(m, default_or_uninitialized);
+    f->parameter_names = names;
+    f->defaults = defaults;
+    return ir_block_add_parameter(m, f->body, type, name);
+}
+
+ir_class *ir_class_make(ir_module *m, ts_str qualified_name, rt_class_kind kind) {
+    ir_class *c = TS_NEW(m->arena, ir_class);
+    c->base.name = ts_arena_str(m->arena, qualified_name);
+    size_t from = c->base.name.length;
+    while (from > 0 && c->base.name.data[from - 1] != '.')
+        from--;
+    c->base.bare_name = (ts_str){c->base.name.data + from, c->base.name.length - from};
+    c->base.kind = kind;
+    c->base.info = c;
+    /* A NamedTuple's type depends on its fields: whoever fills them asks for it afterwards. */
+    if (kind != RT_CLASS_NAMED_TUPLE)
+        c->type = ir_type_of_class(m, c);
+    TS_APPEND(m->arena, m->classes, m->class_count, m->class_capacity, c);
+    return c;
+}
+
+ir_class *ir_class_find(const ir_module *m, ts_str qualified_name) {
+    for (size_t i = 0; i < m->class_count; i++)
+        if (ts_str_equal(m->classes[i]->base.name, qualified_name))
+            return m->classes[i];
+    return NULL;
+}
