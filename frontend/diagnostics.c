@@ -36,8 +36,7 @@ void fe_report(fe_diagnostics *d, fe_severity severity, ts_code code, const ast_
     ts_str line = {0};
     if (node && node->source) {
         place = ast_place(node);
-        if (ts_str_equal(place.file, node->source->name))
-            line = fe_source_line(node->source, place.line);
+        line = fe_source_place_line(node->source, node->offset);
     }
     va_list args;
     va_start(args, format);

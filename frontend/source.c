@@ -63,7 +63,8 @@ ts_status fe_source_make(ts_arena *arena, ts_str name, ts_str text, fe_source **
     return NULL;
 }
 
-static ts_place origin_place(const fe_source *source, uint32_t offset) {
+/* The origin of an offset, or NULL where none is known. */
+static const fe_origin *find_origin(const fe_source *source, uint32_t offset) {
     size_t low = 0, high = source->origin_count;
     while (low < high) {
         size_t middle = (low + high) / 2;
@@ -72,15 +73,13 @@ static ts_place origin_place(const fe_source *source, uint32_t offset) {
         else
             high = middle;
     }
-    return low ? source->origins[low - 1].place : (ts_place){0};
+    return low && source->origins[low - 1].place.line ? &source->origins[low - 1] : NULL;
 }
 
 ts_place fe_source_place(const fe_source *source, uint32_t offset, uint32_t length) {
-    if (source->origin_count) {
-        ts_place place = origin_place(source, offset);
-        if (place.line)
-            return place;
-    }
+    const fe_origin *origin = find_origin(source, offset);
+    if (origin)
+        return origin->place;
     size_t low = 0, high = source->line_count;
     while (low + 1 < high) {
         size_t middle = (low + high) / 2;
@@ -116,4 +115,10 @@ ts_str fe_source_line(const fe_source *source, int line) {
     while (end > begin && (source->text.data[end - 1] == '\n' || source->text.data[end - 1] == '\r'))
         end--;
     return (ts_str){source->text.data + begin, end - begin};
+}
+
+ts_str fe_source_place_line(const fe_source *source, uint32_t offset) {
+    const fe_origin *origin = find_origin(source, offset);
+    return origin ? origin->line
+                  : fe_source_line(source, fe_source_place(source, offset, 1).line);
 }

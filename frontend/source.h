@@ -22,13 +22,16 @@ typedef struct fe_source {
 
 typedef struct fe_origin {
     uint32_t offset;
-    ts_place place;
+    ts_place place; /* line 0: none is known from here on */
+    ts_str line;    /* the source line there */
 } fe_origin;
 
 /* Refuses NUL bytes and text that is not UTF-8. The text is borrowed. */
 ts_status fe_source_make(ts_arena *arena, ts_str name, ts_str text, fe_source **out) TS_WARN_UNUSED;
 /* Place of a byte range; column counts code points from 1. Uses origins where there are any. */
 ts_place fe_source_place(const fe_source *source, uint32_t offset, uint32_t length);
+/* The line that a place shows: of the original Python where fe_source_place answers with it. */
+ts_str fe_source_place_line(const fe_source *source, uint32_t offset);
 ts_str fe_source_line(const fe_source *source, int line); /* without its newline */
 
 #endif
