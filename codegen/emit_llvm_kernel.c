@@ -1,0 +1,681 @@
+/* codegen/emit_llvm_kernel.c - loop nests: graphs of nodes as vector code.
+ *
+ *   item of rows (the vector dim is reduced):     item of columns:
+ *     for each stage                                for vectors of the chunk
+ *       for serial dims                               for each stage
+ *         for vectors of the row                        for serial dims
+ *           accumulate, store                             accumulate, store
+ *       reductions to scalars                         stores that need no serial dim
+ *     stores of scalars
+ *
+ * What is left of a row is done with a lane mask by the same operations, so that a result does not
+ * depend on how the items are shared among threads. */
+#include "codegen/emit_llvm_kernel.h"
+
+#include <math.h>
+#include <string.h>
+
+static int vector_dim(const kn_kernel *k) { return k->dim_count - 1; }
+
+static uint32_t role_dims(const kn_kernel *k, kn_role role) {
+    uint32_t dims = 0;
+    for (int d = 0; d < k->dim_count; d++)
+        if (k->dims[d].role == role)
+            dims |= 1u << d;
+    return dims;
+}
+
+bool kn_is_uniform(const kn_emitter *e, const kn_node *n) {
+    return !(n->dims & role_dims(e->k, KN_VECTOR));
+}
+
+/* ---- addresses ---- */
+
+static LLVMValueRef element_offset(kn_emitter *e, const kn_access *a, uint32_t dims,
+                                   LLVMValueRef sum) {
+    for (int d = 0; d < e->k->dim_count; d++)
+        if ((dims & (1u << d)) && a->strides[d] != 0)
+            sum = kn_add(e, sum, kn_mul(e, e->index[d], kn_size(e, a->strides[d])));
+    return sum;
+}
+
+void kn_prepare_bases(kn_emitter *e, uint32_t dims) {
+    kn_kernel *k = e->k;
+    for (int i = 0; i < k->node_count; i++) {
+        const kn_access *a = &k->nodes[i].access;
+        if (k->nodes[i].code != KN_LOAD || !k->nodes[i].is_needed)
+            continue;
+        e->bases[i] = kn_element(e, e->buffers[a->buffer],
+                                 element_offset(e, a, dims, kn_size(e, a->offset)),
+                                 (int64_t)rt_dtype_size(a->element));
+    }
+    for (int i = 0; i < k->store_count; i++) {
+        const kn_access *a = &k->stores[i].access;
+        e->store_bases[i] = kn_element(e, e->buffers[a->buffer],
+                                       element_offset(e, a, dims, kn_size(e, a->offset)),
+                                       (int64_t)rt_dtype_size(a->element));
+    }
+}
+
+static LLVMValueRef access_address(kn_emitter *e, LLVMValueRef base, const kn_access *a) {
+    uint32_t dims = role_dims(e->k, KN_SERIAL) | role_dims(e->k, KN_VECTOR);
+    return kn_element(e, base, element_offset(e, a, dims, kn_i64(e, 0)),
+                      (int64_t)rt_dtype_size(a->element));
+}
+
+/* NULL for adjacent elements. */
+static LLVMValueRef vector_stride(kn_emitter *e, const kn_access *a) {
+    rt_dim s = a->strides[vector_dim(e->k)];
+    return s == 1 ? NULL : kn_size(e, s);
+}
+
+static LLVMValueRef saved_address(kn_emitter *e, const kn_node *n) {
+    return kn_address(e, kn_element(e, e->scratch, e->row_index, (int64_t)rt_dtype_size(n->type)),
+                      kn_i64(e, n->save));
+}
+
+/* ---- nodes ---- */
+
+static LLVMValueRef lane_numbers(kn_emitter *e) {
+    if (e->width == 1)
+        return kn_i64(e, 0);
+    LLVMValueRef lanes[64];
+    for (int i = 0; i < e->width; i++)
+        lanes[i] = kn_i64(e, i);
+    return LLVMConstVector(lanes, (unsigned)e->width);
+}
+
+static LLVMValueRef emit_node(kn_emitter *e, int index) {
+    const kn_node *n = &e->k->nodes[index];
+    bool uniform = kn_is_uniform(e, n);
+    int width = uniform ? 1 : e->width;
+    switch (n->code) {
+    case KN_CONSTANT:
+        return rt_dtype_is_float(n->type) ? kn_float_constant(e, n->type, 1, n->number)
+                                          : kn_int_constant(e, n->type, 1, n->integer);
+    case KN_PARAM: {
+        LLVMValueRef bits = kn_param_bits(e, n->param);
+        if (rt_dtype_is_float(n->type)) {
+            LLVMValueRef d = LLVMBuildBitCast(e->b, bits, e->unit->f64, "");
+            return kn_emit_cast(e, d, RT_float64, n->type, 1);
+        }
+        return kn_emit_cast(e, bits, RT_int64, n->type, 1);
+    }
+    case KN_LOAD:
+        return kn_emit_load(e, access_address(e, e->bases[index], &n->access),
+                            uniform ? NULL : vector_stride(e, &n->access), n->access.element, width,
+                            uniform ? NULL : e->mask);
+    case KN_TILE:
+        return kn_emit_load(e, e->tile, NULL, RT_float32, width, NULL);
+    case KN_INDEX:
+        if (n->dim == vector_dim(e->k) && width > 1)
+            return LLVMBuildAdd(e->b, kn_splat(e, e->index[n->dim], width), lane_numbers(e), "");
+        return e->index[n->dim];
+    case KN_COUNT: return e->count;
+    case KN_CAST: {
+        LLVMValueRef a = uniform ? kn_value(e, n->args[0]) : kn_vector_value(e, n->args[0]);
+        return kn_emit_cast(e, a, e->k->nodes[n->args[0]].type, n->type, width);
+    }
+    case KN_REDUCE: return LLVMGetUndef(kn_llvm_type(e, n->type, width)); /* set by its stage */
+    default: {
+        LLVMValueRef args[3] = {NULL, NULL, NULL};
+        for (int a = 0; a < 3; a++)
+            if (n->args[a] >= 0)
+                args[a] = uniform ? kn_value(e, n->args[a]) : kn_vector_value(e, n->args[a]);
+        return kn_emit_scalar(e, n->code, e->k->nodes[n->args[0]].type, width, args);
+    }
+    }
+}
+
+LLVMValueRef kn_value(kn_emitter *e, int node) {
+    if (e->memo[node])
+        return e->memo[node];
+    const kn_node *n = &e->k->nodes[node];
+    LLVMValueRef v;
+    if (n->save >= 0 && e->stage > n->stage && e->row_index)
+        v = kn_emit_load(e, saved_address(e, n), NULL, n->type, e->width, e->mask);
+    else
+        v = emit_node(e, node);
+    e->memo[node] = v;
+    return v;
+}
+
+LLVMValueRef kn_vector_value(kn_emitter *e, int node) {
+    LLVMValueRef v = kn_value(e, node);
+    const kn_node *n = &e->k->nodes[node];
+    if (!kn_is_uniform(e, n) || e->width == 1)
+        return v;
+    if (n->code == KN_CONSTANT) /* a constant vector, not a shuffle */
+        return rt_dtype_is_float(n->type) ? kn_float_constant(e, n->type, e->width, n->number)
+                                          : kn_int_constant(e, n->type, e->width, n->integer);
+    return kn_splat(e, v, e->width);
+}
+
+void kn_emit_store_node(kn_emitter *e, int store) {
+    const kn_store *s = &e->k->stores[store];
+    const kn_node *n = &e->k->nodes[s->node];
+    bool is_vector = s->access.strides[vector_dim(e->k)] != 0 || !kn_is_uniform(e, n);
+    LLVMValueRef address = access_address(e, e->store_bases[store], &s->access);
+    rt_dtype to = s->access.element;
+    if (to == RT_float16 || to == RT_bfloat16)
+        to = RT_float32;
+    int width = is_vector ? e->width : 1;
+    LLVMValueRef v = is_vector ? kn_vector_value(e, s->node) : kn_value(e, s->node);
+    v = kn_emit_cast(e, v, n->type, to, width);
+    kn_emit_store(e, v, address, is_vector ? vector_stride(e, &s->access) : NULL,
+                  s->access.element, width, is_vector ? e->mask : NULL);
+}
+
+/* ---- reductions ---- */
+
+static bool is_argument(const kn_node *n) {
+    return n->reduction == KN_RED_ARGMAX || n->reduction == KN_RED_ARGMIN;
+}
+
+static LLVMValueRef neutral(kn_emitter *e, const kn_node *n, rt_dtype type, int width) {
+    bool is_float = rt_dtype_is_float(type);
+    int bits = type == RT_bool ? 1 : (int)rt_dtype_size(type) * 8;
+    int64_t lowest = type == RT_uint8 || type == RT_bool ? 0 : (int64_t)(-1ull << (bits - 1));
+    switch (n->reduction) {
+    case KN_RED_PROD:
+        return is_float ? kn_float_constant(e, type, width, 1) : kn_int_constant(e, type, width, 1);
+    case KN_RED_MAX: case KN_RED_ARGMAX:
+        return is_float ? kn_float_constant(e, type, width, -HUGE_VAL)
+                        : kn_int_constant(e, type, width, lowest);
+    case KN_RED_MIN: case KN_RED_ARGMIN:
+        return is_float ? kn_float_constant(e, type, width, HUGE_VAL)
+                        : kn_int_constant(e, type, width, ~lowest);
+    case KN_RED_ALL: return kn_int_constant(e, type, width, type == RT_bool ? 1 : -1);
+    case KN_RED_SUM: case KN_RED_ANY: break;
+    }
+    return LLVMConstNull(kn_llvm_type(e, type, width));
+}
+
+static LLVMValueRef combine(kn_emitter *e, const kn_node *n, rt_dtype type, LLVMValueRef v,
+                            LLVMValueRef acc, int width) {
+    LLVMValueRef args[3] = {v, acc, NULL};
+    switch (n->reduction) {
+    case KN_RED_PROD: return kn_emit_scalar(e, KN_mul, type, width, args);
+    case KN_RED_MAX: return kn_emit_scalar(e, KN_maximum, type, width, args);
+    case KN_RED_MIN: return kn_emit_scalar(e, KN_minimum, type, width, args);
+    case KN_RED_ANY: return kn_emit_scalar(e, KN_or, type, width, args);
+    case KN_RED_ALL: return kn_emit_scalar(e, KN_and, type, width, args);
+    default: return kn_emit_scalar(e, KN_add, type, width, args);
+    }
+}
+
+/* Whether v displaces acc: greater, or the first NaN. */
+static LLVMValueRef displaces(kn_emitter *e, const kn_node *n, rt_dtype type, LLVMValueRef v,
+                              LLVMValueRef acc, int width) {
+    LLVMValueRef args[3] = {v, acc, NULL};
+    kn_code code = n->reduction == KN_RED_ARGMAX ? KN_gt : KN_lt;
+    LLVMValueRef better = kn_emit_scalar(e, code, type, width, args);
+    if (!rt_dtype_is_float(type))
+        return better;
+    LLVMValueRef is_nan = LLVMBuildFCmp(e->b, LLVMRealUNO, v, v, "");
+    LLVMValueRef was_number = LLVMBuildFCmp(e->b, LLVMRealORD, acc, acc, "");
+    return LLVMBuildOr(e->b, better, LLVMBuildAnd(e->b, is_nan, was_number, ""), "");
+}
+
+typedef struct reduction_set {
+    int nodes[KN_MAX_CARRIED];
+    int count;   /* reductions of this stage */
+    int carried; /* values carried for one copy */
+} reduction_set;
+
+static void reductions_of(const kn_emitter *e, int stage, reduction_set *out) {
+    out->count = out->carried = 0;
+    for (int i = 0; i < e->k->node_count; i++) {
+        const kn_node *n = &e->k->nodes[i];
+        if (n->code != KN_REDUCE || !n->is_needed || n->stage != stage + 1)
+            continue;
+        out->nodes[out->count++] = i;
+        out->carried += is_argument(n) ? 2 : 1;
+    }
+}
+
+static void initial_values(kn_emitter *e, const reduction_set *set, LLVMValueRef *acc) {
+    for (int i = 0, c = 0; i < set->count; i++) {
+        const kn_node *n = &e->k->nodes[set->nodes[i]];
+        acc[c++] = neutral(e, n, e->k->nodes[n->args[0]].type, e->width);
+        if (is_argument(n))
+            acc[c++] = LLVMConstNull(kn_llvm_type(e, RT_int64, e->width));
+    }
+}
+
+static void accumulate(kn_emitter *e, const reduction_set *set, LLVMValueRef *acc) {
+    for (int i = 0, c = 0; i < set->count; i++) {
+        const kn_node *n = &e->k->nodes[set->nodes[i]];
+        const kn_node *from = &e->k->nodes[n->args[0]];
+        bool rows = e->k->reduces_vector;
+        if (n->reduction == KN_RED_SUM && from->code == KN_mul && from->type == RT_float32 &&
+            !(rows && e->mask) && !e->memo[n->args[0]]) {
+            acc[c] = kn_fma(e, kn_vector_value(e, from->args[0]),
+                            kn_vector_value(e, from->args[1]), acc[c]);
+            c++;
+            continue;
+        }
+        LLVMValueRef v = kn_vector_value(e, n->args[0]);
+        if (rows && e->mask)
+            v = LLVMBuildSelect(e->b, e->mask, v, neutral(e, n, from->type, e->width), "");
+        if (!is_argument(n)) {
+            acc[c] = combine(e, n, from->type, v, acc[c], e->width);
+            c++;
+            continue;
+        }
+        LLVMValueRef take = displaces(e, n, from->type, v, acc[c], e->width);
+        LLVMValueRef at = kn_splat(e, e->row_index, e->width);
+        if (rows)
+            at = LLVMBuildAdd(e->b, at, lane_numbers(e), "");
+        acc[c] = LLVMBuildSelect(e->b, take, v, acc[c], "");
+        acc[c + 1] = LLVMBuildSelect(e->b, take, at, acc[c + 1], "");
+        c += 2;
+    }
+}
+
+static LLVMValueRef lane(kn_emitter *e, LLVMValueRef v, int i) {
+    return LLVMBuildExtractElement(e->b, v, LLVMConstInt(e->unit->i32, (unsigned)i, 0), "");
+}
+
+static LLVMValueRef across_lanes(kn_emitter *e, const kn_node *n, rt_dtype type, LLVMValueRef v) {
+    for (int width = e->width; width > 1; width /= 2) {
+        LLVMValueRef low[64], high[64];
+        for (int i = 0; i < width / 2; i++) {
+            low[i] = LLVMConstInt(e->unit->i32, (unsigned)i, 0);
+            high[i] = LLVMConstInt(e->unit->i32, (unsigned)(i + width / 2), 0);
+        }
+        if (width == 2) {
+            v = combine(e, n, type, lane(e, v, 1), lane(e, v, 0), 1);
+            break;
+        }
+        LLVMValueRef a = LLVMBuildShuffleVector(e->b, v, v, LLVMConstVector(low, (unsigned)width / 2), "");
+        LLVMValueRef b = LLVMBuildShuffleVector(e->b, v, v, LLVMConstVector(high, (unsigned)width / 2), "");
+        v = combine(e, n, type, b, a, width / 2);
+    }
+    return v;
+}
+
+static LLVMValueRef best_of(kn_emitter *e, const kn_node *n, rt_dtype type, LLVMValueRef *v,
+                            LLVMValueRef *at, int count) {
+    LLVMValueRef best = v[0], where = at[0];
+    for (int i = 1; i < count; i++) {
+        LLVMValueRef take = displaces(e, n, type, v[i], best, 1);
+        /* The same value earlier in the row comes first; two NaNs count as the same. */
+        LLVMValueRef same = rt_dtype_is_float(type)
+            ? LLVMBuildOr(e->b, LLVMBuildFCmp(e->b, LLVMRealOEQ, v[i], best, ""),
+                          LLVMBuildAnd(e->b, LLVMBuildFCmp(e->b, LLVMRealUNO, v[i], v[i], ""),
+                                       LLVMBuildFCmp(e->b, LLVMRealUNO, best, best, ""), ""), "")
+            : LLVMBuildICmp(e->b, LLVMIntEQ, v[i], best, "");
+        LLVMValueRef earlier = LLVMBuildICmp(e->b, LLVMIntSLT, at[i], where, "");
+        take = LLVMBuildOr(e->b, take, LLVMBuildAnd(e->b, same, earlier, ""), "");
+        best = LLVMBuildSelect(e->b, take, v[i], best, "");
+        where = LLVMBuildSelect(e->b, take, at[i], where, "");
+    }
+    return where;
+}
+
+/* acc holds `copies` sets; the results become the nodes' values. */
+static void finish_rows(kn_emitter *e, const reduction_set *set, LLVMValueRef *acc, int copies) {
+    for (int i = 0, c = 0; i < set->count; i++) {
+        const kn_node *n = &e->k->nodes[set->nodes[i]];
+        rt_dtype type = e->k->nodes[n->args[0]].type;
+        if (!is_argument(n)) {
+            LLVMValueRef v = acc[c];
+            for (int u = 1; u < copies; u++)
+                v = combine(e, n, type, acc[c + u * set->carried], v, e->width);
+            e->memo[set->nodes[i]] = e->width > 1 ? across_lanes(e, n, type, v) : v;
+            c++;
+            continue;
+        }
+        LLVMValueRef v[KN_MAX_CARRIED * 16], at[KN_MAX_CARRIED * 16];
+        int count = 0;
+        for (int u = 0; u < copies; u++)
+            for (int l = 0; l < e->width; l++) {
+                LLVMValueRef value = acc[c + u * set->carried], where = acc[c + 1 + u * set->carried];
+                v[count] = e->width > 1 ? lane(e, value, l) : value;
+                at[count++] = e->width > 1 ? lane(e, where, l) : where;
+            }
+        e->memo[set->nodes[i]] = best_of(e, n, type, v, at, count);
+        c += 2;
+    }
+}
+
+/* ---- serial loops ---- */
+
+typedef struct serial_loops {
+    kn_loop loops[KN_MAX_DIMS];
+    int count;
+} serial_loops;
+
+static void window_range(kn_emitter *e, const kn_dim *d, LLVMValueRef *begin, LLVMValueRef *end) {
+    /* Positions with 0 <= origin + i * dilation < input. */
+    const kn_window *w = &d->window;
+    LLVMValueRef origin = kn_sub(e, kn_mul(e, e->index[w->outer], kn_i64(e, w->stride)),
+                                 kn_i64(e, w->padding));
+    LLVMValueRef dilation = kn_i64(e, w->dilation), zero = kn_i64(e, 0);
+    LLVMValueRef low = kn_max(e, kn_sub(e, zero, origin), zero); /* first allowed i * dilation */
+    LLVMValueRef high = kn_max(e, kn_sub(e, kn_size(e, w->input), origin), zero);
+    if (w->dilation != 1) {
+        LLVMValueRef up = kn_i64(e, w->dilation - 1);
+        low = LLVMBuildUDiv(e->b, kn_add(e, low, up), dilation, "");
+        high = LLVMBuildUDiv(e->b, kn_add(e, high, up), dilation, "");
+    }
+    *begin = low;
+    *end = kn_min(e, high, kn_size(e, d->size));
+}
+
+/* The count of window positions, for means that leave padding out. */
+static void emit_count(kn_emitter *e) {
+    LLVMValueRef count = kn_i64(e, 1);
+    for (int d = 0; d < e->k->dim_count; d++) {
+        if (!e->k->dims[d].window.is_on)
+            continue;
+        LLVMValueRef begin, end;
+        window_range(e, &e->k->dims[d], &begin, &end);
+        count = kn_mul(e, count, kn_max(e, kn_sub(e, end, begin), kn_i64(e, 0)));
+    }
+    e->count = count;
+}
+
+static void open_serial(kn_emitter *e, serial_loops *s, LLVMValueRef *acc, int count) {
+    s->count = 0;
+    e->row_index = kn_i64(e, 0);
+    for (int d = 0; d < e->k->dim_count; d++) {
+        const kn_dim *dim = &e->k->dims[d];
+        if (dim->role != KN_SERIAL)
+            continue;
+        LLVMValueRef begin = kn_i64(e, 0), end = kn_size(e, dim->size);
+        if (dim->window.is_on)
+            window_range(e, dim, &begin, &end);
+        kn_loop *loop = &s->loops[s->count++];
+        kn_loop_begin(e, loop, begin, end, 1, acc, count);
+        for (int i = 0; i < count; i++)
+            acc[i] = loop->phis[i];
+        e->index[d] = loop->index;
+        e->row_index = kn_add(e, kn_mul(e, e->row_index, kn_size(e, dim->size)), loop->index);
+    }
+}
+
+static void close_serial(kn_emitter *e, serial_loops *s, LLVMValueRef *acc, int count) {
+    while (s->count > 0) {
+        kn_loop *loop = &s->loops[--s->count];
+        kn_loop_end(e, loop, acc);
+        for (int i = 0; i < count; i++)
+            acc[i] = loop->exit_phis[i];
+    }
+}
+
+/* ---- what runs where ---- */
+
+static uint32_t inner_dims(const kn_kernel *k) {
+    return role_dims(k, KN_SERIAL) | (k->reduces_vector ? role_dims(k, KN_VECTOR) : 0);
+}
+
+static uint32_t store_dims(const kn_kernel *k, const kn_store *s) {
+    uint32_t dims = k->nodes[s->node].dims;
+    for (int d = 0; d < k->dim_count; d++)
+        if (s->access.strides[d] != 0)
+            dims |= 1u << d;
+    return dims;
+}
+
+static bool is_inner_store(const kn_kernel *k, const kn_store *s) {
+    return (store_dims(k, s) & inner_dims(k)) != 0;
+}
+
+static bool stage_has_work(const kn_emitter *e, int stage, const reduction_set *set) {
+    if (set->count > 0)
+        return true;
+    for (int i = 0; i < e->k->store_count; i++)
+        if (is_inner_store(e->k, &e->k->stores[i]) &&
+            e->k->nodes[e->k->stores[i].node].stage == stage)
+            return true;
+    for (int i = 0; i < e->k->node_count; i++)
+        if (e->k->nodes[i].is_needed && e->k->nodes[i].save >= 0 && e->k->nodes[i].stage == stage)
+            return true;
+    return false;
+}
+
+static void emit_body(kn_emitter *e, const reduction_set *set, LLVMValueRef *acc) {
+    accumulate(e, set, acc);
+    for (int i = 0; i < e->k->node_count; i++) {
+        const kn_node *n = &e->k->nodes[i];
+        if (n->is_needed && n->save >= 0 && n->stage == e->stage)
+            kn_emit_store(e, kn_vector_value(e, i), saved_address(e, n), NULL, n->type, e->width,
+                          e->mask);
+    }
+    for (int i = 0; i < e->k->store_count; i++)
+        if (is_inner_store(e->k, &e->k->stores[i]) &&
+            e->k->nodes[e->k->stores[i].node].stage == e->stage)
+            kn_emit_store_node(e, i);
+}
+
+/* Values that vary with nothing but `dims` and can be had by now: made here, not in the loops. */
+static void hoist(kn_emitter *e, uint32_t dims, int stage) {
+    for (int i = 0; i < e->k->node_count; i++) {
+        const kn_node *n = &e->k->nodes[i];
+        if (n->is_needed && !(n->dims & ~dims) && n->stage <= stage && n->code != KN_REDUCE)
+            kn_value(e, i);
+    }
+}
+
+/* ---- rows ---- */
+
+static bool is_heavy_stage(const kn_emitter *e, int stage) {
+    int cost = 0;
+    for (int i = 0; i < e->k->node_count; i++) {
+        const kn_node *n = &e->k->nodes[i];
+        if (n->is_needed && n->stage == stage && !kn_is_uniform(e, n))
+            cost += kn_scalar_is_heavy(n->code) ? 20 : 1;
+    }
+    return cost > 16;
+}
+
+typedef struct row_pass {
+    const reduction_set *set;
+    LLVMValueRef row_start; /* row_index of the row's first element */
+} row_pass;
+
+static void row_copy(kn_emitter *e, const row_pass *p, LLVMValueRef index, LLVMValueRef *acc) {
+    size_t bytes = (size_t)e->k->node_count * sizeof *e->memo;
+    LLVMValueRef *saved = ts_arena_alloc(e->unit->arena, bytes + 1);
+    memcpy(saved, e->memo, bytes);
+    e->index[vector_dim(e->k)] = index;
+    e->row_index = kn_add(e, p->row_start, index);
+    emit_body(e, p->set, acc);
+    memcpy(e->memo, saved, bytes);
+}
+
+static void row_vectors(kn_emitter *e, const row_pass *p, LLVMValueRef *acc, int copies) {
+    const kn_dim *v = &e->k->dims[vector_dim(e->k)];
+    LLVMValueRef n = kn_size(e, v->size), start = kn_i64(e, 0);
+    int64_t known = rt_dim_is_constant(v->size) ? v->size : -1;
+    int carried = p->set->carried, w = e->width;
+    kn_loop loop;
+    e->mask = NULL;
+    if (copies > 1 && (known < 0 || known >= copies * w)) {
+        int64_t step = (int64_t)copies * w;
+        kn_loop_begin(e, &loop, start, kn_sub(e, n, kn_i64(e, step - 1)), step, acc,
+                      carried * copies);
+        for (int i = 0; i < carried * copies; i++)
+            acc[i] = loop.phis[i];
+        for (int u = 0; u < copies; u++)
+            row_copy(e, p, kn_add(e, loop.index, kn_i64(e, u * w)), acc + u * carried);
+        kn_loop_end(e, &loop, acc);
+        for (int i = 0; i < carried * copies; i++)
+            acc[i] = loop.exit_phis[i];
+        start = LLVMBuildAnd(e->b, n, kn_i64(e, -step), "");
+    }
+    int64_t done = copies > 1 && known >= 0 ? known / (copies * w) * (copies * w) : 0;
+    if (known < 0 || known - done >= w) {
+        kn_loop_begin(e, &loop, start, kn_sub(e, n, kn_i64(e, w - 1)), w, acc, carried);
+        for (int i = 0; i < carried; i++)
+            acc[i] = loop.phis[i];
+        row_copy(e, p, loop.index, acc);
+        kn_loop_end(e, &loop, acc);
+        for (int i = 0; i < carried; i++)
+            acc[i] = loop.exit_phis[i];
+    }
+    if (known < 0 || known % w != 0) {
+        start = LLVMBuildAnd(e->b, n, kn_i64(e, -(int64_t)w), "");
+        kn_loop_begin(e, &loop, start, n, w, acc, carried);
+        for (int i = 0; i < carried; i++)
+            acc[i] = loop.phis[i];
+        e->mask = kn_lane_mask(e, kn_sub(e, n, loop.index), w);
+        row_copy(e, p, loop.index, acc);
+        e->mask = NULL;
+        kn_loop_end(e, &loop, acc);
+        for (int i = 0; i < carried; i++)
+            acc[i] = loop.exit_phis[i];
+    }
+}
+
+static void emit_row_item(kn_emitter *e) {
+    kn_kernel *k = e->k;
+    uint32_t outer = role_dims(k, KN_OUTER);
+    hoist(e, outer, 0);
+    for (int stage = 0; stage < k->stage_count; stage++) {
+        reduction_set set;
+        reductions_of(e, stage, &set);
+        e->stage = stage;
+        if (stage_has_work(e, stage, &set)) {
+            int copies = is_heavy_stage(e, stage) || set.count == 0 ? 1 : 4;
+            if (set.carried * copies > KN_MAX_CARRIED)
+                copies = 1;
+            LLVMValueRef acc[KN_MAX_CARRIED];
+            for (int u = 0; u < copies; u++)
+                initial_values(e, &set, acc + u * set.carried);
+            serial_loops serial;
+            open_serial(e, &serial, acc, set.carried * copies);
+            row_pass pass = {.set = &set};
+            pass.row_start = kn_mul(e, e->row_index, kn_size(e, k->dims[vector_dim(k)].size));
+            row_vectors(e, &pass, acc, copies);
+            close_serial(e, &serial, acc, set.carried * copies);
+            e->row_index = NULL;
+            finish_rows(e, &set, acc, copies);
+        }
+        hoist(e, outer, stage + 1);
+    }
+    for (int i = 0; i < k->store_count; i++)
+        if (!is_inner_store(k, &k->stores[i]))
+            kn_emit_store_node(e, i);
+}
+
+/* ---- columns ---- */
+
+static void emit_column(kn_emitter *e, LLVMValueRef index) {
+    kn_kernel *k = e->k;
+    uint32_t fixed = role_dims(k, KN_OUTER) | role_dims(k, KN_VECTOR);
+    e->index[vector_dim(k)] = index;
+    if (role_dims(k, KN_SERIAL)) {
+        hoist(e, fixed, 0);
+        for (int stage = 0; stage < k->stage_count; stage++) {
+            reduction_set set;
+            reductions_of(e, stage, &set);
+            e->stage = stage;
+            if (stage_has_work(e, stage, &set)) {
+                LLVMValueRef acc[KN_MAX_CARRIED];
+                initial_values(e, &set, acc);
+                serial_loops serial;
+                open_serial(e, &serial, acc, set.carried);
+                emit_body(e, &set, acc);
+                close_serial(e, &serial, acc, set.carried);
+                e->row_index = NULL;
+                for (int i = 0, c = 0; i < set.count; i++) {
+                    const kn_node *n = &k->nodes[set.nodes[i]];
+                    LLVMValueRef v = acc[is_argument(n) ? c + 1 : c];
+                    /* A reduction of what does not vary along the row is one scalar. */
+                    e->memo[set.nodes[i]] = kn_is_uniform(e, n) && e->width > 1 ? lane(e, v, 0) : v;
+                    c += is_argument(n) ? 2 : 1;
+                }
+            }
+            hoist(e, fixed, stage + 1);
+        }
+    }
+    for (int i = 0; i < k->store_count; i++)
+        if (!is_inner_store(k, &k->stores[i]))
+            kn_emit_store_node(e, i);
+}
+
+static void emit_column_item(kn_emitter *e, LLVMValueRef begin, LLVMValueRef end, bool may_be_short,
+                             bool may_be_whole) {
+    int w = e->width;
+    kn_loop loop;
+    hoist(e, role_dims(e->k, KN_OUTER), 0);
+    if (may_be_whole) {
+        kn_loop_begin(e, &loop, begin, kn_sub(e, end, kn_i64(e, w - 1)), w, NULL, 0);
+        emit_column(e, loop.index);
+        kn_loop_end(e, &loop, NULL);
+    }
+    if (may_be_short) {
+        /* begin is a multiple of the width. */
+        LLVMValueRef start = LLVMBuildAnd(e->b, end, kn_i64(e, -(int64_t)w), "");
+        kn_loop_begin(e, &loop, start, end, w, NULL, 0);
+        e->mask = kn_lane_mask(e, kn_sub(e, end, loop.index), w);
+        emit_column(e, loop.index);
+        e->mask = NULL;
+        kn_loop_end(e, &loop, NULL);
+    }
+}
+
+/* ---- the kernel ---- */
+
+static void split_outer(kn_emitter *e, LLVMValueRef rest) {
+    kn_kernel *k = e->k;
+    int first = -1;
+    for (int d = k->dim_count - 1; d >= 0; d--)
+        if (k->dims[d].role == KN_OUTER)
+            first = d;
+    for (int d = k->dim_count - 1; d >= 0; d--) {
+        if (k->dims[d].role != KN_OUTER)
+            continue;
+        if (d == first) {
+            e->index[d] = rest;
+            break;
+        }
+        LLVMValueRef size = kn_size(e, k->dims[d].size);
+        LLVMValueRef quotient = LLVMBuildUDiv(e->b, rest, size, "");
+        e->index[d] = kn_sub(e, rest, kn_mul(e, quotient, size));
+        rest = quotient;
+    }
+}
+
+static void emit_nest(kn_emitter *e) {
+    kn_kernel *k = e->k;
+    const kn_dim *v = &k->dims[vector_dim(k)];
+    kn_loop items;
+    kn_loop_begin(e, &items, LLVMGetParam(e->function, 2), LLVMGetParam(e->function, 3), 1, NULL, 0);
+    LLVMValueRef rest = items.index, begin = kn_i64(e, 0), end = kn_size(e, v->size);
+    int64_t known = rt_dim_is_constant(v->size) ? v->size : -1;
+    if (k->chunk) {
+        LLVMValueRef chunks = kn_size(e, kn_dim_ceil_div(k, v->size, k->chunk));
+        LLVMValueRef quotient = role_dims(k, KN_OUTER) ? LLVMBuildUDiv(e->b, rest, chunks, "")
+                                                       : kn_i64(e, 0);
+        LLVMValueRef chunk = kn_sub(e, rest, kn_mul(e, quotient, chunks));
+        rest = quotient;
+        begin = kn_mul(e, chunk, kn_i64(e, k->chunk));
+        end = kn_min(e, kn_add(e, begin, kn_i64(e, k->chunk)), end);
+    }
+    split_outer(e, rest);
+    kn_prepare_bases(e, role_dims(k, KN_OUTER));
+    for (int i = 0; i < k->node_count; i++)
+        if (k->nodes[i].is_needed && k->nodes[i].code == KN_COUNT && !e->count)
+            emit_count(e);
+    if (k->reduces_vector)
+        emit_row_item(e);
+    else
+        emit_column_item(e, begin, end, known < 0 || known % e->width != 0,
+                         known < 0 || known >= e->width);
+    kn_loop_end(e, &items, NULL);
+}
+
+void kn_emit_llvm(cg_unit *unit, kn_kernel *k, LLVMValueRef function) {
+    kn_emitter e;
+    kn_emitter_start(&e, unit, k, function);
+    if (k->contraction.is_on)
+        kn_emit_contraction(&e);
+    else
+        emit_nest(&e);
+    LLVMBuildRetVoid(e.b);
+    LLVMDisposeBuilder(e.b);
+}

@@ -1,0 +1,95 @@
+/* codegen/emit_llvm_kernel.h - what the files that print kernels through LLVM share.
+ *
+ * Values are vectors of `width` lanes where they vary with the vector dim and plain scalars where
+ * they do not; width 1 gives scalars everywhere. No IR pipeline runs afterwards, so what should be
+ * outside of a loop is put there here. */
+#ifndef CODEGEN_EMIT_LLVM_KERNEL_H
+#define CODEGEN_EMIT_LLVM_KERNEL_H
+
+#include "codegen/kernel_ir.h"
+
+enum { KN_MAX_CARRIED = 40 };
+
+typedef struct kn_emitter {
+    cg_unit *unit;
+    kn_kernel *k;
+    LLVMBuilderRef b;
+    LLVMValueRef function;
+    int lanes; /* of this target: float32 lanes of a register */
+    int width; /* of vector values being emitted: lanes, or 1 */
+    LLVMValueRef *buffers;
+    LLVMValueRef *params; /* int64 each; NULL until used: they are loaded at the entry */
+    LLVMValueRef scratch;
+    LLVMBasicBlockRef entry; /* parameters are loaded here, before its terminator */
+    LLVMValueRef index[KN_MAX_DIMS];
+    LLVMValueRef mask; /* <width x i1>: lanes that exist; NULL all */
+    LLVMValueRef *memo;   /* [node_count]: values of this scope */
+    LLVMValueRef *bases;  /* [node_count]: address of a load but for serial and vector dims */
+    LLVMValueRef *store_bases;
+    LLVMValueRef row_index; /* linear index over serial and vector dims, lane 0 (saved rows) */
+    LLVMValueRef count;     /* KN_COUNT of this item */
+    int stage;              /* the pass being emitted */
+    LLVMValueRef tile;      /* address of the tile's vector at this row and column */
+} kn_emitter;
+
+/* ---- emit_llvm_scalar.c ---- */
+LLVMTypeRef kn_llvm_type(kn_emitter *e, rt_dtype type, int width);
+LLVMTypeRef kn_vector_of(LLVMTypeRef scalar, int width); /* scalar itself for width 1 */
+LLVMValueRef kn_splat(kn_emitter *e, LLVMValueRef scalar, int width);
+LLVMValueRef kn_float_constant(kn_emitter *e, rt_dtype type, int width, double value);
+LLVMValueRef kn_int_constant(kn_emitter *e, rt_dtype type, int width, int64_t value);
+LLVMValueRef kn_fma(kn_emitter *e, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c);
+LLVMValueRef kn_intrinsic(kn_emitter *e, const char *name, LLVMTypeRef *types, unsigned type_count,
+                          LLVMValueRef *args, unsigned arg_count);
+LLVMValueRef kn_emit_scalar(kn_emitter *e, kn_code code, rt_dtype type, int width,
+                            LLVMValueRef *args);
+LLVMValueRef kn_emit_cast(kn_emitter *e, LLVMValueRef v, rt_dtype from, rt_dtype to, int width);
+bool kn_scalar_is_heavy(kn_code code);
+bool kn_scalar_has_type(kn_code code, rt_dtype type); /* type of the arguments */
+/* Memory: width elements from address on, `stride` elements apart (i64, NULL: adjacent). */
+LLVMValueRef kn_emit_load(kn_emitter *e, LLVMValueRef address, LLVMValueRef stride,
+                          rt_dtype element, int width, LLVMValueRef mask);
+void kn_emit_store(kn_emitter *e, LLVMValueRef value, LLVMValueRef address, LLVMValueRef stride,
+                   rt_dtype element, int width, LLVMValueRef mask);
+
+/* ---- emit_llvm_loop.c: control flow and addresses ---- */
+typedef struct kn_loop {
+    LLVMBasicBlockRef before, head, exit;
+    LLVMValueRef index, phis[KN_MAX_CARRIED], exit_phis[KN_MAX_CARRIED];
+    LLVMValueRef end, step, initial[KN_MAX_CARRIED];
+    int carried;
+    LLVMValueRef *saved_memo;
+} kn_loop;
+
+LLVMValueRef kn_i64(kn_emitter *e, int64_t value);
+LLVMValueRef kn_add(kn_emitter *e, LLVMValueRef a, LLVMValueRef b);
+LLVMValueRef kn_sub(kn_emitter *e, LLVMValueRef a, LLVMValueRef b);
+LLVMValueRef kn_mul(kn_emitter *e, LLVMValueRef a, LLVMValueRef b);
+LLVMValueRef kn_min(kn_emitter *e, LLVMValueRef a, LLVMValueRef b);
+LLVMValueRef kn_max(kn_emitter *e, LLVMValueRef a, LLVMValueRef b);
+LLVMValueRef kn_size(kn_emitter *e, rt_dim d);
+LLVMValueRef kn_param_bits(kn_emitter *e, int param); /* int64, loaded at the entry */
+LLVMValueRef kn_address(kn_emitter *e, LLVMValueRef base, LLVMValueRef bytes);
+LLVMValueRef kn_element(kn_emitter *e, LLVMValueRef base, LLVMValueRef index, int64_t bytes);
+/* for (index = begin; index < end; index += step) with carried values; values made inside are
+ * forgotten at its end. The body may run zero times. */
+void kn_loop_begin(kn_emitter *e, kn_loop *loop, LLVMValueRef begin, LLVMValueRef end, int64_t step,
+                   LLVMValueRef *carried, int count);
+void kn_loop_end(kn_emitter *e, kn_loop *loop, LLVMValueRef *next);
+LLVMValueRef kn_lane_mask(kn_emitter *e, LLVMValueRef left, int width); /* lane < left */
+void kn_emitter_start(kn_emitter *e, cg_unit *unit, kn_kernel *k, LLVMValueRef function);
+
+/* ---- emit_llvm_kernel.c: nodes and nests ---- */
+LLVMValueRef kn_value(kn_emitter *e, int node);        /* scalar or vector, by its dims */
+LLVMValueRef kn_vector_value(kn_emitter *e, int node); /* splat where needed */
+void kn_emit_store_node(kn_emitter *e, int store);
+void kn_prepare_bases(kn_emitter *e, uint32_t dims); /* addresses from the indices of `dims` */
+bool kn_is_uniform(const kn_emitter *e, const kn_node *n);
+
+/* ---- microkernels.c, emit_llvm_contraction.c ---- */
+/* void(b, panel_stride, taps, length, rows, tile): see microkernels.c. Shared by the unit. */
+LLVMValueRef kn_microkernel(cg_unit *unit, int rows, int panels, LLVMTypeRef *out_type);
+ts_status kn_plan_contraction(kn_kernel *k, const cg_target_info *target) TS_WARN_UNUSED;
+void kn_emit_contraction(kn_emitter *e);
+
+#endif

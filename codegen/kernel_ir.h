@@ -1,0 +1,164 @@
+/* codegen/kernel_ir.h - kernels as data, between the IR and the emitters.
+ *
+ * A kernel is an iteration space (dims) and a graph of scalar nodes over it. Each dim has a role:
+ *
+ *   OUTER   parallel: the work items are the product of the outer dims (and of chunks of the
+ *           vector dim where that is not reduced)
+ *   SERIAL  a loop inside an item; reductions run over serial dims
+ *   VECTOR  one at most, the last dim: the contiguous one, walked in vectors
+ *
+ * If the vector dim is reduced too (`reduces_vector`: rows of softmax, layer norm), a reduction
+ * gives one scalar an item; otherwise (sums over leading dims, pooling, depthwise convolution) it
+ * gives a vector. A reduction ends a stage: nodes that depend on it run in a later pass over the
+ * row. A contraction adds a matrix product whose tile is the node TILE and whose epilogue is the
+ * same kind of graph over (batch dims..., m, n).
+ *
+ * Sizes, strides and offsets are rt_dim: a constant, or a size expression of the module that the
+ * host program computes and passes as a parameter. */
+#ifndef CODEGEN_KERNEL_IR_H
+#define CODEGEN_KERNEL_IR_H
+
+#include "codegen/codegen_internal.h"
+
+enum { KN_MAX_DIMS = 8, KN_MAX_STAGES = 8 };
+
+typedef enum kn_code {
+    KN_CONSTANT, /* number or integer, by type */
+    KN_PARAM,    /* scalar operand number `param` of the kernel's parameters */
+    KN_LOAD,
+    KN_TILE,     /* the contraction's result at (m, n) */
+    KN_INDEX,    /* int64: the index in dim `dim` */
+    KN_COUNT,    /* int64: how many window positions of this item are inside the input */
+    KN_CAST,
+    KN_REDUCE,
+#define SCALAR(id, arity, opencl, cuda) KN_##id,
+#include "codegen/scalar_ops.def"
+    KN_CODE_COUNT
+} kn_code;
+
+typedef enum kn_reduction { KN_RED_SUM, KN_RED_PROD, KN_RED_MAX, KN_RED_MIN, KN_RED_ARGMAX,
+                            KN_RED_ARGMIN, KN_RED_ANY, KN_RED_ALL } kn_reduction;
+
+typedef struct kn_access {
+    int buffer; /* index into the kernel's buffers */
+    rt_dtype element;
+    rt_dim offset;               /* elements */
+    rt_dim strides[KN_MAX_DIMS]; /* elements per step in each dim */
+} kn_access;
+
+typedef struct kn_node {
+    kn_code code;
+    rt_dtype type; /* in registers; bool is one bit, half types never appear */
+    int args[3];   /* nodes, -1 none */
+    double number;
+    int64_t integer;
+    int param;
+    int dim;
+    kn_access access;
+    kn_reduction reduction;
+    /* Filled by kn_schedule. */
+    uint32_t dims;  /* which dims the value varies with */
+    int stage;      /* the pass in which it can be computed */
+    bool is_heavy;  /* has a transcendental function under it */
+    bool is_needed;
+    int64_t save;   /* byte offset in scratch of the row that keeps it for later stages; -1 */
+} kn_node;
+
+typedef struct kn_store {
+    int node;
+    kn_access access;
+} kn_store;
+
+typedef enum kn_role { KN_OUTER, KN_SERIAL, KN_VECTOR } kn_role;
+
+/* A serial dim may be a window of pooling or convolution over an outer dim: position
+ * out * stride + index * dilation - padding must lie in [0, input); others are skipped. */
+typedef struct kn_window {
+    bool is_on;
+    int outer;
+    int64_t stride, dilation, padding;
+    rt_dim input;
+} kn_window;
+
+typedef struct kn_dim {
+    rt_dim size;
+    kn_role role;
+    kn_window window;
+} kn_dim;
+
+/* Where the left operand of a contraction comes from. */
+typedef enum kn_left_kind { KN_LEFT_ROWS, KN_LEFT_CONVOLUTION, KN_LEFT_PACKED } kn_left_kind;
+
+typedef struct kn_contraction {
+    bool is_on;
+    int batch_count;  /* dims 0 .. batch_count-1 are batch, then m, then n */
+    rt_dim k;         /* length of the sum, all taps together */
+    kn_left_kind left_kind;
+    kn_access left;   /* strides of batch dims and m; row elements lie left_k apart */
+    rt_dim left_k;
+    /* CONVOLUTION, and PACKED where kernel > 0: m is (image, out_h, out_w) row-major. */
+    rt_dim image_stride, h_stride, w_stride; /* of the input, elements; channels left_k apart */
+    rt_dim input_h, input_w, out_h, out_w;
+    int64_t kernel_h, kernel_w, stride_h, stride_w, dilation_h, dilation_w, pad_h, pad_w;
+    int64_t channels; /* of one tap */
+    int zeros_buffer; /* a constant buffer of zeros, [channels] */
+    /* Right operand: a packed constant ([batch...][panels][k][16]), or packed at run time. */
+    bool right_is_packed;
+    kn_access right;  /* packed: offset and strides of batch dims; else also n */
+    rt_dim right_k;
+} kn_contraction;
+
+typedef struct kn_kernel {
+    ts_arena *arena;
+    ir_module *ir;
+    kn_dim dims[KN_MAX_DIMS];
+    int dim_count;
+    bool reduces_vector;
+    kn_node *nodes;
+    int node_count, node_capacity;
+    kn_store *stores;
+    int store_count, store_capacity;
+    kn_contraction contraction;
+    /* Interface. */
+    cg_param *params;
+    int param_count, param_capacity;
+    cg_constant *constants;
+    int constant_count, constant_capacity;
+    int buffer_count; /* operands and results; constants follow */
+    /* Filled by kn_schedule. */
+    int stage_count;
+    int64_t chunk; /* elements of the vector dim an item covers; 0: all */
+    rt_dim work_items;
+    rt_dim scratch_bytes;
+    int64_t grain;
+    double flops, bytes;
+} kn_kernel;
+
+kn_kernel *kn_make(ts_arena *arena, ir_module *ir, int buffer_count);
+int kn_add_node(kn_kernel *k, kn_node node); /* equal nodes are shared */
+int kn_constant_number(kn_kernel *k, rt_dtype type, double value);
+int kn_constant_integer(kn_kernel *k, rt_dtype type, int64_t value);
+int kn_op1(kn_kernel *k, kn_code code, int a);
+int kn_op2(kn_kernel *k, kn_code code, int a, int b); /* both of one type */
+int kn_op3(kn_kernel *k, kn_code code, int a, int b, int c);
+int kn_cast(kn_kernel *k, int a, rt_dtype type);
+int kn_load(kn_kernel *k, const kn_access *access);
+int kn_reduce(kn_kernel *k, kn_reduction reduction, int a);
+void kn_add_store(kn_kernel *k, int node, const kn_access *access);
+int kn_add_constant(kn_kernel *k, const void *data, size_t bytes); /* -> its buffer's index */
+int kn_dim_param(kn_kernel *k, rt_dim d);    /* index among the parameters of a symbolic size */
+int kn_scalar_param(kn_kernel *k, size_t operand);
+
+/* Sizes. */
+rt_dim kn_dim_add(const kn_kernel *k, rt_dim a, rt_dim b);
+rt_dim kn_dim_mul(const kn_kernel *k, rt_dim a, rt_dim b);
+rt_dim kn_dim_ceil_div(const kn_kernel *k, rt_dim a, int64_t b);
+bool kn_dim_same(const kn_kernel *k, rt_dim a, rt_dim b);
+
+/* schedule.c: merges dims, decides stages, chunks, saved rows. */
+ts_status kn_schedule(kn_kernel *k, const cg_target_info *target) TS_WARN_UNUSED;
+/* emit_llvm_kernel.c, microkernels.c: the body of `function`. UNSUPPORTED before emitting. */
+ts_status kn_check_supported(kn_kernel *k, const cg_target_info *target) TS_WARN_UNUSED;
+void kn_emit_llvm(cg_unit *unit, kn_kernel *k, LLVMValueRef function);
+
+#endif
