@@ -81,15 +81,15 @@ LLVMValueRef kn_fma(kn_emitter *e, LLVMValueRef a, LLVMValueRef b, LLVMValueRef 
 /* ---- float32 functions; F(x) is a constant of the width at hand ---- */
 #define F(x) kn_float_constant(e, RT_float32, w, (x))
 #define I(x) kn_int_constant(e, RT_int32, w, (x))
-#define ADD(a, b) LLVMBuildFAdd(e->b, (a), (b), "")
-#define SUB(a, b) LLVMBuildFSub(e->b, (a), (b), "")
-#define MUL(a, b) LLVMBuildFMul(e->b, (a), (b), "")
-#define DIV(a, b) LLVMBuildFDiv(e->b, (a), (b), "")
-#define SELECT(c, a, b) LLVMBuildSelect(e->b, (c), (a), (b), "")
-#define BELOW(a, b) LLVMBuildFCmp(e->b, LLVMRealOLT, (a), (b), "")
-#define ABOVE(a, b) LLVMBuildFCmp(e->b, LLVMRealOGT, (a), (b), "")
-#define BITS(a) LLVMBuildBitCast(e->b, (a), kn_llvm_type(e, RT_int32, w), "")
-#define FLOATS(a) LLVMBuildBitCast(e->b, (a), kn_llvm_type(e, RT_float32, w), "")
+#define ADD(u_, v_) LLVMBuildFAdd(e->b, (u_), (v_), "")
+#define SUB(u_, v_) LLVMBuildFSub(e->b, (u_), (v_), "")
+#define MUL(u_, v_) LLVMBuildFMul(e->b, (u_), (v_), "")
+#define DIV(u_, v_) LLVMBuildFDiv(e->b, (u_), (v_), "")
+#define SELECT(c_, u_, v_) LLVMBuildSelect(e->b, (c_), (u_), (v_), "")
+#define BELOW(u_, v_) LLVMBuildFCmp(e->b, LLVMRealOLT, (u_), (v_), "")
+#define ABOVE(u_, v_) LLVMBuildFCmp(e->b, LLVMRealOGT, (u_), (v_), "")
+#define BITS(u_) LLVMBuildBitCast(e->b, (u_), kn_llvm_type(e, RT_int32, w), "")
+#define FLOATS(u_) LLVMBuildBitCast(e->b, (u_), kn_llvm_type(e, RT_float32, w), "")
 
 static LLVMValueRef horner(kn_emitter *e, int w, LLVMValueRef x, const double *c, int count) {
     LLVMValueRef p = F(c[0]);

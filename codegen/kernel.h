@@ -39,7 +39,7 @@ typedef struct cg_kernel {
     size_t constant_count;
     rt_dim work_items;     /* constant or size expression */
     int64_t grain;         /* smallest number of items worth a thread of its own */
-    int64_t scratch_bytes; /* per thread */
+    rt_dim scratch_bytes;  /* per thread; constant or size expression */
     double flops, bytes;   /* estimates for profiles; 0 unknown */
 } cg_kernel;
 
