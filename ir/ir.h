@@ -424,6 +424,7 @@ typedef struct ir_weight_list {
     size_t count, capacity;
 } ir_weight_list;
 void ir_print_module(ir_module *m, ts_buffer *out, ir_weight_list *out_weights);
+const char *ir_opcode_name(ir_opcode opcode);
 void ir_print_function(ir_module *m, const ir_function *f, ts_buffer *out);
 void ir_print_op(ir_module *m, const ir_op *op, ts_buffer *out);
 /* find_weight may be NULL where the text names none. */

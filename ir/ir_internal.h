@@ -48,6 +48,8 @@ ts_status ir_text_quotable(ir_text *t, ts_str *out) TS_WARN_UNUSED;
 void ir_print_string(ts_str s, ts_buffer *out);
 void ir_print_quotable(ts_str s, ts_buffer *out);
 
+ir_opcode ir_opcode_find(ts_str name); /* IR_OPCODE_COUNT: none of that name */
+
 ts_status ir_type_read(ir_text *t, const ir_type **out) TS_WARN_UNUSED;
 ts_status ir_dim_read(ir_text *t, rt_dim *out) TS_WARN_UNUSED;
 
