@@ -1,0 +1,723 @@
+/* runtime/ops/ref_format.c - str.format, f-string specifications and the % operator of strings.
+ *
+ * The language of specifications is Python's: [[fill]align][sign][z][#][0][width][,][.precision]
+ * [type]. Doubles are printed by snprintf, which is exact in glibc as CPython's dtoa is. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "runtime/ops/ref_kernel.h"
+#include "runtime/ops/text.h"
+
+typedef struct format_spec {
+    uint32_t fill;
+    char align; /* < > ^ = or 0 */
+    char sign;  /* + - blank */
+    bool alternate, zero;
+    char grouping; /* , _ or 0 */
+    int64_t width, precision; /* -1: none */
+    char type;                /* 0: none */
+} format_spec;
+
+enum { MAX_FIELD = 1000000 };
+
+static bool is_align(uint32_t c) { return c == '<' || c == '>' || c == '^' || c == '='; }
+
+static ts_status parse_spec(ts_str s, format_spec *out) {
+    format_spec f = {.fill = ' ', .sign = '-', .width = -1, .precision = -1};
+    size_t at = 0, second = 0;
+    if (s.length) {
+        uint32_t c = rt_text_next(s, &second);
+        if (second < s.length && is_align((unsigned char)s.data[second])) {
+            f.fill = c;
+            f.align = s.data[second];
+            at = second + 1;
+        } else if (is_align(c)) {
+            f.align = (char)c;
+            at = 1;
+        }
+    }
+    if (at < s.length && (s.data[at] == '+' || s.data[at] == '-' || s.data[at] == ' '))
+        f.sign = s.data[at++];
+    if (at < s.length && s.data[at] == 'z')
+        at++;
+    if (at < s.length && s.data[at] == '#') {
+        f.alternate = true;
+        at++;
+    }
+    if (at < s.length && s.data[at] == '0') {
+        f.zero = true;
+        at++;
+        if (!f.align) {
+            f.fill = '0';
+            f.align = '=';
+        }
+    }
+    for (; at < s.length && s.data[at] >= '0' && s.data[at] <= '9'; at++) {
+        f.width = (f.width < 0 ? 0 : f.width * 10) + (s.data[at] - '0');
+        if (f.width > MAX_FIELD)
+            return ts_raise("ValueError", "Too many decimal digits in format string");
+    }
+    if (at < s.length && (s.data[at] == ',' || s.data[at] == '_'))
+        f.grouping = s.data[at++];
+    if (at < s.length && s.data[at] == '.') {
+        at++;
+        if (at >= s.length || s.data[at] < '0' || s.data[at] > '9')
+            return ts_raise("ValueError", "Format specifier missing precision");
+        for (; at < s.length && s.data[at] >= '0' && s.data[at] <= '9'; at++) {
+            f.precision = (f.precision < 0 ? 0 : f.precision * 10) + (s.data[at] - '0');
+            if (f.precision > MAX_FIELD)
+                return ts_raise("ValueError", "precision too big");
+        }
+    }
+    if (at + 1 < s.length)
+        return ts_raise("ValueError", "Invalid format specifier");
+    if (at < s.length)
+        f.type = s.data[at];
+    *out = f;
+    return NULL;
+}
+
+static int64_t count_points(ts_str s) {
+    int64_t n = 0;
+    for (size_t i = 0; i < s.length; i++)
+        n += ((unsigned char)s.data[i] & 0xc0) != 0x80;
+    return n;
+}
+
+static void fill(ts_buffer *out, uint32_t c, int64_t n) {
+    for (; n > 0 && !out->failed; n--)
+        rt_text_append(out, c);
+}
+
+/* prefix (sign, 0x) stays in front of padding by '='. */
+static void put_padded(ts_buffer *out, const format_spec *f, ts_str prefix, ts_str body,
+                       char default_align) {
+    char align = f->align ? f->align : default_align;
+    int64_t missing = f->width - (int64_t)prefix.length - count_points(body);
+    missing = missing < 0 ? 0 : missing;
+    int64_t left = align == '>' ? missing : align == '^' ? missing / 2 : 0;
+    fill(out, f->fill, left);
+    ts_buffer_str(out, prefix);
+    if (align == '=')
+        fill(out, f->fill, missing);
+    ts_buffer_str(out, body);
+    if (align == '<' || align == '^')
+        fill(out, f->fill, missing - left);
+}
+
+/* Inserts separators into the leading digits of body; zero padding counts them too. */
+static void group_digits(ts_buffer *out, ts_str body, const format_spec *f, size_t group,
+                         size_t prefix_length) {
+    size_t digits = 0;
+    while (digits < body.length && ((body.data[digits] >= '0' && body.data[digits] <= '9') ||
+                                    (group == 4 && (body.data[digits] | 32) >= 'a' &&
+                                     (body.data[digits] | 32) <= 'f')))
+        digits++;
+    size_t rest = body.length - digits, zeros = 0;
+    if (f->fill == '0' && f->align == '=')
+        while ((int64_t)(prefix_length + zeros + digits + (zeros + digits - 1) / group + rest) <
+               f->width)
+            zeros++;
+    size_t total = zeros + digits;
+    for (size_t i = 0; i < total; i++) {
+        if (i && (total - i) % group == 0)
+            ts_buffer_char(out, f->grouping);
+        ts_buffer_char(out, i < zeros ? '0' : body.data[i - zeros]);
+    }
+    ts_buffer_append(out, body.data + digits, rest);
+}
+
+static void put_number(ts_buffer *out, const format_spec *f, ts_str prefix, ts_str body,
+                       size_t group) {
+    ts_buffer grouped = {0};
+    if (f->grouping) {
+        group_digits(&grouped, body, f, group, prefix.length);
+        body = (ts_str){grouped.data, grouped.length};
+        out->failed |= grouped.failed;
+    }
+    put_padded(out, f, prefix, body, '>');
+    ts_buffer_deinit(&grouped);
+}
+
+static ts_status unknown_code(char code, rt_value v) {
+    return ts_raise("ValueError", "Unknown format code '%c' for object of type '%s'", code,
+                    rt_tag_name(v));
+}
+
+static ts_status format_str(ts_str s, const format_spec *f, rt_value v, ts_buffer *out) {
+    if (f->type && f->type != 's')
+        return unknown_code(f->type, v);
+    if (f->align == '=' && !f->zero)
+        return ts_raise("ValueError", "'=' alignment not allowed in string format specifier");
+    if (f->precision >= 0) {
+        size_t at = 0;
+        for (int64_t i = 0; i < f->precision && at < s.length; i++)
+            (void)rt_text_next(s, &at);
+        s.length = at;
+    }
+    format_spec g = *f;
+    if (g.align == '=')
+        g.align = '<';
+    put_padded(out, &g, TS_STR(""), s, '<');
+    return NULL;
+}
+
+static size_t digits_of(uint64_t u, unsigned base, bool upper, char out[72]) {
+    char reversed[72];
+    size_t n = 0;
+    do {
+        reversed[n++] = (upper ? "0123456789ABCDEF" : "0123456789abcdef")[u % base];
+        u /= base;
+    } while (u);
+    for (size_t i = 0; i < n; i++)
+        out[i] = reversed[n - 1 - i];
+    return n;
+}
+
+static ts_status format_double(double x, const format_spec *f, rt_value v, ts_buffer *out);
+
+static ts_status format_int(int64_t i, const format_spec *f, rt_value v, ts_buffer *out) {
+    char type = f->type ? f->type : 'd';
+    unsigned base = 10;
+    switch (type) {
+    case 'd':
+    case 'n': break;
+    case 'b': base = 2; break;
+    case 'o': base = 8; break;
+    case 'x':
+    case 'X': base = 16; break;
+    case 'c': {
+        if (i < 0 || i > 0x10ffff)
+            return ts_raise("OverflowError", "%%c arg not in range(0x110000)");
+        ts_buffer one = {0};
+        rt_text_append(&one, (uint32_t)i);
+        put_padded(out, f, TS_STR(""), (ts_str){one.data, one.length}, '<');
+        ts_buffer_deinit(&one);
+        return NULL;
+    }
+    case 'e':
+    case 'E':
+    case 'f':
+    case 'F':
+    case 'g':
+    case 'G':
+    case '%': return format_double((double)i, f, v, out);
+    default: return unknown_code(type, v);
+    }
+    if (f->precision >= 0)
+        return ts_raise("ValueError", "Precision not allowed in integer format specifier");
+    char digits[72], prefix[4];
+    size_t n = digits_of(i < 0 ? 0 - (uint64_t)i : (uint64_t)i, base, type == 'X', digits), p = 0;
+    if (i < 0)
+        prefix[p++] = '-';
+    else if (f->sign != '-')
+        prefix[p++] = f->sign;
+    if (f->alternate && base != 10) {
+        prefix[p++] = '0';
+        prefix[p++] = type;
+    }
+    put_number(out, f, (ts_str){prefix, p}, (ts_str){digits, n}, base == 10 ? 3 : 4);
+    return NULL;
+}
+
+/* Puts the text of |x| into out. */
+static ts_status double_text(double x, char type, int64_t precision, bool alternate,
+                             ts_buffer *out) {
+    if (isnan(x) || isinf(x)) {
+        bool upper = type == 'E' || type == 'F' || type == 'G';
+        ts_buffer_text(out, isnan(x) ? (upper ? "NAN" : "nan") : upper ? "INF" : "inf");
+        if (type == '%')
+            ts_buffer_char(out, '%');
+        return NULL;
+    }
+    if (!type && precision < 0) {
+        char text[32];
+        size_t n = rt_format_double(x, text);
+        ts_buffer_append(out, text, n);
+        return NULL;
+    }
+    char pattern[8] = "%.*f";
+    bool keep_point = false; /* no type with a precision: 'g', but with ".0" */
+    if (precision < 0)
+        precision = 6;
+    if (!type) {
+        type = 'g';
+        keep_point = true;
+        precision = precision == 0 ? 1 : precision;
+    } else if (type == 'n') {
+        type = 'g';
+    }
+    size_t k = 1;
+    if (alternate)
+        pattern[k++] = '#';
+    pattern[k++] = '.';
+    pattern[k++] = '*';
+    pattern[k++] = type == '%' ? 'f' : type;
+    pattern[k] = 0;
+    if (type == '%')
+        x *= 100;
+    int length = snprintf(NULL, 0, pattern, (int)precision, x);
+    if (length < 0)
+        return ts_no_memory();
+    char small[128], *text = small;
+    if ((size_t)length >= sizeof small && !(text = malloc((size_t)length + 1)))
+        return ts_no_memory();
+    snprintf(text, (size_t)length + 1, pattern, (int)precision, x);
+    /* As repr, a whole number keeps ".0", and the exponent form starts one decade earlier. */
+    if (keep_point && !strpbrk(text, ".e") && length >= (int)precision && precision < 100 &&
+        strlen(text) >= (size_t)precision) {
+        char *e = text;
+        length = snprintf(text, sizeof small, "%.*e", (int)precision - 1, x);
+        e = strchr(text, 'e');
+        if (e && strchr(text, '.')) { /* trim zeros of the mantissa */
+            char *end = e;
+            while (end[-1] == '0')
+                end--;
+            if (end[-1] == '.')
+                end--;
+            memmove(end, e, strlen(e) + 1);
+        }
+        ts_buffer_text(out, text);
+    } else {
+        ts_buffer_text(out, text);
+        if (keep_point && !strpbrk(text, ".en"))
+            ts_buffer_text(out, ".0");
+    }
+    if (text != small)
+        free(text);
+    if (type == '%')
+        ts_buffer_char(out, '%');
+    return NULL;
+}
+
+static ts_status format_double(double x, const format_spec *f, rt_value v, ts_buffer *out) {
+    switch (f->type) {
+    case 0:
+    case 'e':
+    case 'E':
+    case 'f':
+    case 'F':
+    case 'g':
+    case 'G':
+    case 'n':
+    case '%': break;
+    default: return unknown_code(f->type, v);
+    }
+    ts_buffer body = {0};
+    bool negative = signbit(x) && !isnan(x);
+    ts_status status = double_text(negative ? -x : x, f->type, f->precision, f->alternate, &body);
+    char sign = negative ? '-' : f->sign;
+    ts_str prefix = {&sign, negative || f->sign != '-'};
+    if (!status)
+        put_number(out, f, prefix, (ts_str){body.data, body.length}, 3);
+    out->failed |= body.failed;
+    ts_buffer_deinit(&body);
+    return status;
+}
+
+static ts_status format_complex(rt_value v, const format_spec *f, ts_buffer *out) {
+    if (f->align == '=')
+        return ts_raise("ValueError",
+                        "'=' alignment flag is not allowed in complex format specifier");
+    double re = v.as.complex->re, im = v.as.complex->im;
+    ts_buffer body = {0};
+    ts_status status = NULL;
+    if (signbit(re))
+        ts_buffer_char(&body, '-');
+    else if (f->sign != '-')
+        ts_buffer_char(&body, f->sign);
+    status = double_text(fabs(re), f->type, f->precision, f->alternate, &body);
+    ts_buffer_char(&body, signbit(im) ? '-' : '+');
+    if (!status)
+        status = double_text(fabs(im), f->type, f->precision, f->alternate, &body);
+    ts_buffer_char(&body, 'j');
+    if (!status)
+        put_padded(out, f, TS_STR(""), (ts_str){body.data, body.length}, '>');
+    ts_buffer_deinit(&body);
+    return status;
+}
+
+ts_status rt_format_value(rt_value v, ts_str spec, ts_buffer *out) {
+    if (spec.length == 0) {
+        rt_value text;
+        TS_TRY(rt_to_str(v, &text));
+        ts_buffer_str(out, rt_str_text(text.as.str));
+        rt_release(text);
+        return NULL;
+    }
+    format_spec f;
+    TS_TRY(parse_spec(spec, &f));
+    switch (v.tag) {
+    case RT_TAG_BOOL:
+        if (!f.type || f.type == 's')
+            return format_str(v.as.i ? TS_STR("True") : TS_STR("False"), &f, v, out);
+        return format_int(v.as.i, &f, v, out);
+    case RT_TAG_INT: return format_int(v.as.i, &f, v, out);
+    case RT_TAG_FLOAT: return format_double(v.as.f, &f, v, out);
+    case RT_TAG_STR: return format_str(rt_str_text(v.as.str), &f, v, out);
+    case RT_TAG_COMPLEX: return format_complex(v, &f, out);
+    case RT_TAG_TENSOR: /* Tensor.__format__: a 0-d tensor formats its item */
+        if (v.as.tensor->rank == 0) {
+            rt_value item;
+            TS_TRY(rt_tensor_item(v.as.tensor, &item));
+            ts_status status = rt_format_value(item, spec, out);
+            rt_release(item);
+            return status;
+        }
+        /* fall through */
+    default:
+        return ts_raise("TypeError", "unsupported format string passed to %s.__format__",
+                        rt_tag_name(v));
+    }
+}
+
+KERNEL(format_spec) {
+    ts_buffer b = {0};
+    ts_status status = rt_format_value(args[0], rt_str_text(args[1].as.str), &b);
+    if (status) {
+        ts_buffer_deinit(&b);
+        return status;
+    }
+    return rt_str_take_buffer(&b, outs);
+}
+
+/* ---- str.format ---- */
+
+typedef struct formatter {
+    const rt_value *items;
+    size_t count;
+    int64_t next; /* automatic numbering; -1 once a number was given */
+    bool is_automatic;
+    ts_buffer out;
+} formatter;
+
+static ts_status pick_item(formatter *f, ts_str name, rt_value *out) {
+    size_t at = 0;
+    int64_t index = 0;
+    while (at < name.length && name.data[at] >= '0' && name.data[at] <= '9' && index < MAX_FIELD)
+        index = index * 10 + (name.data[at++] - '0');
+    bool is_path = at < name.length && (name.data[at] == '[' || name.data[at] == '.');
+    if (at == 0 && (name.length == 0 || is_path)) {
+        if (f->next < 0)
+            return ts_raise("ValueError", "cannot switch from manual field specification to "
+                                          "automatic field numbering");
+        index = f->next++;
+        f->is_automatic = true;
+    } else if (at == 0 || (at < name.length && !is_path)) {
+        return ts_raise("KeyError", "'%.*s'", TS_STR_ARG(name));
+    } else {
+        if (f->is_automatic)
+            return ts_raise("ValueError", "cannot switch from automatic field numbering to manual "
+                                          "field specification");
+        f->next = -1;
+    }
+    if ((size_t)index >= f->count)
+        return ts_raise("IndexError",
+                        "Replacement index %lld out of range for positional args tuple",
+                        (long long)index);
+    rt_value v = f->items[index];
+    while (at < name.length && name.data[at] == '[') {
+        size_t start = ++at;
+        int64_t i = 0;
+        bool is_number = true;
+        for (; at < name.length && name.data[at] != ']'; at++) {
+            is_number = is_number && name.data[at] >= '0' && name.data[at] <= '9' && i < MAX_FIELD;
+            i = i * 10 + (is_number ? name.data[at] - '0' : 0);
+        }
+        ts_str key = {name.data + start, at - start};
+        at++;
+        const rt_value *items = NULL;
+        size_t count = 0;
+        if (v.tag == RT_TAG_DICT) {
+            rt_value boxed = rt_int(i);
+            if (!is_number)
+                TS_TRY(rt_str_make(key, &boxed));
+            rt_dict_entry *e = NULL;
+            ts_status status = rt_dict_find(v.as.dict, boxed, &e);
+            rt_release(boxed);
+            TS_TRY(status);
+            if (!e)
+                return ts_raise("KeyError", is_number ? "%.*s" : "'%.*s'", TS_STR_ARG(key));
+            v = e->value;
+            continue;
+        }
+        if (v.tag == RT_TAG_LIST) {
+            items = v.as.list->items;
+            count = v.as.list->count;
+        } else if (v.tag == RT_TAG_TUPLE) {
+            items = v.as.tuple->items;
+            count = v.as.tuple->count;
+        } else {
+            return ts_raise("TypeError", "'%s' object is not subscriptable", rt_tag_name(v));
+        }
+        if (!is_number || (size_t)i >= count)
+            return ts_raise("IndexError", v.tag == RT_TAG_LIST ? "list index out of range"
+                                                               : "tuple index out of range");
+        v = items[i];
+    }
+    if (at < name.length)
+        return ts_raise("AttributeError", "'%s' object has no attribute of a format field",
+                        rt_tag_name(v));
+    *out = v;
+    return NULL;
+}
+
+static ts_status format_text(formatter *f, ts_str s, int depth, ts_buffer *out);
+
+static ts_status format_field(formatter *f, ts_str field, int depth, ts_buffer *out) {
+    size_t end = 0;
+    while (end < field.length && field.data[end] != ':' && field.data[end] != '!') {
+        if (field.data[end] == '[')
+            while (end + 1 < field.length && field.data[end] != ']')
+                end++;
+        end++;
+    }
+    ts_str name = {field.data, end}, spec = TS_STR("");
+    char conversion = 0;
+    if (end < field.length && field.data[end] == '!') {
+        if (end + 1 >= field.length)
+            return ts_raise("ValueError", "end of string while looking for conversion specifier");
+        conversion = field.data[end + 1];
+        end += 2;
+        if (end < field.length && field.data[end] != ':')
+            return ts_raise("ValueError", "expected ':' after conversion specifier");
+    }
+    if (end < field.length)
+        spec = (ts_str){field.data + end + 1, field.length - end - 1};
+    rt_value v, text = rt_none();
+    TS_TRY(pick_item(f, name, &v));
+    if (conversion == 'r' || conversion == 'a') {
+        TS_TRY(rt_to_repr(v, &text));
+    } else if (conversion == 's') {
+        TS_TRY(rt_to_str(v, &text));
+    } else if (conversion) {
+        return ts_raise("ValueError", "Unknown conversion specifier '%c'", conversion);
+    }
+    ts_buffer inner = {0};
+    ts_status status = NULL;
+    if (memchr(spec.data, '{', spec.length)) {
+        status = depth > 0 ? format_text(f, spec, depth - 1, &inner)
+                           : ts_raise("ValueError", "Max string recursion exceeded");
+        spec = (ts_str){inner.data, inner.length};
+    }
+    if (!status)
+        status = rt_format_value(conversion ? text : v, spec, out);
+    rt_release(text);
+    ts_buffer_deinit(&inner);
+    return status;
+}
+
+static ts_status format_text(formatter *f, ts_str s, int depth, ts_buffer *out) {
+    for (size_t at = 0; at < s.length;) {
+        char c = s.data[at];
+        if (c != '{' && c != '}') {
+            ts_buffer_char(out, c);
+            at++;
+            continue;
+        }
+        if (at + 1 < s.length && s.data[at + 1] == c) {
+            ts_buffer_char(out, c);
+            at += 2;
+            continue;
+        }
+        if (c == '}' || at + 1 >= s.length)
+            return ts_raise("ValueError", "Single '%c' encountered in format string", c);
+        size_t start = at + 1, nested = 1;
+        for (at = start; at < s.length; at++) {
+            nested += s.data[at] == '{';
+            nested -= s.data[at] == '}';
+            if (!nested)
+                break;
+        }
+        if (nested)
+            return ts_raise("ValueError", "expected '}' before end of string");
+        TS_TRY(format_field(f, (ts_str){s.data + start, at - start}, depth, out));
+        at++;
+    }
+    return NULL;
+}
+
+static void tuple_items(const rt_value *v, const rt_value **items, size_t *count) {
+    *items = v;
+    *count = 1;
+    if (v->tag == RT_TAG_TUPLE) {
+        *items = v->as.tuple->items;
+        *count = v->as.tuple->count;
+    } else if (v->tag == RT_TAG_LIST) {
+        *items = v->as.list->items;
+        *count = v->as.list->count;
+    }
+}
+
+KERNEL(str_format) {
+    formatter f = {0};
+    ts_buffer out = {0};
+    tuple_items(&args[1], &f.items, &f.count);
+    ts_status status = format_text(&f, rt_str_text(args[0].as.str), 1, &out);
+    if (status) {
+        ts_buffer_deinit(&out);
+        return status;
+    }
+    return rt_str_take_buffer(&out, outs);
+}
+
+/* ---- the % operator ---- */
+
+static ts_status percent_number(rt_value v, char type, format_spec *f, ts_buffer *out) {
+    rt_number n;
+    bool is_float = strchr("eEfFgG", type) != NULL;
+    if (!rt_is_number(v) || v.tag == RT_TAG_COMPLEX) {
+        if (is_float)
+            return ts_raise("TypeError", "must be real number, not %s", rt_tag_name(v));
+        return ts_raise("TypeError",
+                        strchr("xXo", type) ? "%%%c format: an integer is required, not %s"
+                                            : "%%%c format: a real number is required, not %s",
+                        type, rt_tag_name(v));
+    }
+    TS_TRY(rt_number_of(v, &n));
+    f->type = type == 'i' || type == 'u' ? 'd' : type;
+    if (is_float) {
+        if (f->precision < 0)
+            f->precision = 6;
+        return format_double(n.f, f, v, out);
+    }
+    if (n.kind == NUMBER_FLOAT) {
+        if (f->type != 'd')
+            return ts_raise("TypeError", "%%%c format: an integer is required, not float", type);
+        TS_TRY(rt_float_to_int(n.f, &n.i));
+    }
+    if (f->precision > 0) { /* a precision of an int is its least number of digits */
+        char digits[72];
+        bool negative = n.i < 0;
+        size_t k = digits_of(negative ? 0 - (uint64_t)n.i : (uint64_t)n.i,
+                             f->type == 'd'   ? 10
+                             : f->type == 'o' ? 8
+                                              : 16,
+                             f->type == 'X', digits);
+        ts_buffer b = {0};
+        fill(&b, '0', f->precision - (int64_t)k);
+        ts_buffer_append(&b, digits, k);
+        char sign = negative ? '-' : f->sign;
+        put_padded(out, f, (ts_str){&sign, negative || f->sign != '-'},
+                   (ts_str){b.data, b.length}, '>');
+        ts_buffer_deinit(&b);
+        return NULL;
+    }
+    f->precision = -1;
+    return format_int(n.i, f, v, out);
+}
+
+static ts_status take_item(const rt_value *items, size_t count, size_t *used, rt_value *out) {
+    if (*used >= count)
+        return ts_raise("TypeError", "not enough arguments for format string");
+    *out = items[(*used)++];
+    return NULL;
+}
+
+static ts_status percent_star(const rt_value *items, size_t count, size_t *used, ts_str s,
+                              size_t *at, int64_t *out) {
+    if (*at < s.length && s.data[*at] == '*') {
+        rt_value v = rt_none();
+        (*at)++;
+        TS_TRY(take_item(items, count, used, &v));
+        if (v.tag != RT_TAG_INT || v.as.i > MAX_FIELD || v.as.i < -MAX_FIELD)
+            return ts_raise("TypeError", "* wants int");
+        *out = v.as.i;
+        return NULL;
+    }
+    for (; *at < s.length && s.data[*at] >= '0' && s.data[*at] <= '9'; (*at)++) {
+        *out = (*out < 0 ? 0 : *out * 10) + (s.data[*at] - '0');
+        if (*out > MAX_FIELD)
+            return ts_raise("ValueError", "width too big");
+    }
+    return NULL;
+}
+
+static ts_status percent_format(ts_str s, const rt_value *items, size_t count, ts_buffer *out) {
+    size_t used = 0;
+    for (size_t at = 0; at < s.length;) {
+        char c = s.data[at++];
+        if (c != '%') {
+            ts_buffer_char(out, c);
+            continue;
+        }
+        format_spec f = {.fill = ' ', .sign = '-', .width = -1, .precision = -1};
+        for (; at < s.length && strchr("-+ #0", s.data[at]); at++) {
+            char flag = s.data[at];
+            if (flag == '-')
+                f.align = '<';
+            else if (flag == '+' || (flag == ' ' && f.sign == '-'))
+                f.sign = flag;
+            else if (flag == '#')
+                f.alternate = true;
+            else if (flag == '0')
+                f.zero = true;
+        }
+        TS_TRY(percent_star(items, count, &used, s, &at, &f.width));
+        if (f.width < -1) {
+            f.align = '<';
+            f.width = -f.width;
+        }
+        if (at < s.length && s.data[at] == '.') {
+            at++;
+            f.precision = 0;
+            TS_TRY(percent_star(items, count, &used, s, &at, &f.precision));
+        }
+        while (at < s.length && strchr("hlL", s.data[at]))
+            at++;
+        if (at >= s.length)
+            return ts_raise("ValueError", "incomplete format");
+        char type = s.data[at++];
+        if (type == '%') {
+            ts_buffer_char(out, '%');
+            continue;
+        }
+        if (!strchr("diouxXeEfFgGcrsa", type))
+            return ts_raise("ValueError", "unsupported format character '%c' (0x%x) at index %zu",
+                            type, (unsigned)(unsigned char)type, at - 1);
+        rt_value v, text;
+        TS_TRY(take_item(items, count, &used, &v));
+        if (type == 's' || type == 'r' || type == 'a') {
+            TS_TRY(type == 's' ? rt_to_str(v, &text) : rt_to_repr(v, &text));
+            if (!f.align)
+                f.align = '>';
+            ts_status status = format_str(rt_str_text(text.as.str), &f, v, out);
+            rt_release(text);
+            TS_TRY(status);
+        } else if (type == 'c') {
+            if (!f.align)
+                f.align = '>';
+            if (v.tag == RT_TAG_STR && v.as.str->code_points == 1) {
+                TS_TRY(format_str(rt_str_text(v.as.str), &f, v, out));
+            } else if (v.tag == RT_TAG_INT || v.tag == RT_TAG_BOOL) {
+                f.type = 'c';
+                TS_TRY(format_int(v.as.i, &f, v, out));
+            } else {
+                return ts_raise("TypeError", "%%c requires int or char");
+            }
+        } else {
+            if (f.zero && !f.align) {
+                f.fill = '0';
+                f.align = '=';
+            }
+            TS_TRY(percent_number(v, type, &f, out));
+        }
+    }
+    if (used < count)
+        return ts_raise("TypeError", "not all arguments converted during string formatting");
+    return NULL;
+}
+
+KERNEL(str_percent_format) {
+    const rt_value *items;
+    size_t count;
+    ts_buffer out = {0};
+    tuple_items(&args[1], &items, &count);
+    ts_status status = percent_format(rt_str_text(args[0].as.str), items, count, &out);
+    if (status) {
+        ts_buffer_deinit(&out);
+        return status;
+    }
+    return rt_str_take_buffer(&out, outs);
+}
