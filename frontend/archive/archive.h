@@ -83,6 +83,8 @@ typedef struct fe_weight {
 typedef struct fe_weights {
     fe_weight *items; /* in the order of the file */
     size_t count, capacity;
+    uint32_t *index; /* hash table of names: 0, or item + 1 */
+    size_t index_capacity;
 } fe_weights;
 
 /* Told apart by content. Tensors are read-only views of the mapped file. */

@@ -1,0 +1,16 @@
+/* frontend/archive/state_dict.h - state dicts of tensors as torch.save writes them. */
+#ifndef FRONTEND_ARCHIVE_STATE_DICT_H
+#define FRONTEND_ARCHIVE_STATE_DICT_H
+
+#include "frontend/archive/archive.h"
+#include "frontend/archive/records.h"
+
+/* Takes the tensor; false (and nothing taken) where the name is there already. */
+bool fe_weights_add(ts_arena *arena, fe_weights *weights, fe_weight weight);
+ts_status fe_state_dict_read_zip(ts_arena *arena, fe_mapping *mapping, bool ignore_crc,
+                                 fe_weights *out) TS_WARN_UNUSED;
+/* The form before torch 1.6: five pickles, then the storages. */
+ts_status fe_state_dict_read_legacy(ts_arena *arena, fe_mapping *mapping, fe_weights *out)
+    TS_WARN_UNUSED;
+
+#endif
