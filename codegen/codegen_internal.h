@@ -24,6 +24,7 @@ typedef struct cg_unit {
     LLVMModuleRef module;
     LLVMTargetMachineRef machine;
     const cg_target_info *target;
+    const char *cpu, *features; /* LLVM's; of this machine for --cpu=native */
     const cg_options *options;
     ir_module *ir;
     ts_arena *arena; /* the compilation's: kernels' tables, packed weights */

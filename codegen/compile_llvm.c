@@ -1,0 +1,133 @@
+/* codegen/compile_llvm.c - LLVM through its C API. The passes are few because kernels are emitted
+ * as vectors already and host code is straight: a full pipeline costs more than it gains. */
+#include "codegen/compile_llvm.h"
+
+#include <llvm-c/Analysis.h>
+#include <llvm-c/Target.h>
+#include <llvm-c/Transforms/PassBuilder.h>
+#include <stdlib.h>
+
+static void init_targets(void) {
+    /* Idempotent registration in LLVM's own tables. */
+    LLVMInitializeX86TargetInfo();
+    LLVMInitializeX86Target();
+    LLVMInitializeX86TargetMC();
+    LLVMInitializeX86AsmPrinter();
+    LLVMInitializeAArch64TargetInfo();
+    LLVMInitializeAArch64Target();
+    LLVMInitializeAArch64TargetMC();
+    LLVMInitializeAArch64AsmPrinter();
+}
+
+static ts_status llvm_error(const char *what, char *message) {
+    ts_status status = ts_error_make(TS_ERR_INTERNAL, "%s: %s", what, message ? message : "?");
+    LLVMDisposeMessage(message);
+    return status;
+}
+
+ts_status cg_unit_init(cg_unit *unit, const cg_target_info *target, const cg_options *options,
+                       ir_module *ir, ts_arena *arena) {
+    *unit = (cg_unit){.target = target, .options = options, .ir = ir, .arena = arena};
+    init_targets();
+    char *message = NULL;
+    LLVMTargetRef llvm_target;
+    if (LLVMGetTargetFromTriple(target->triple, &llvm_target, &message))
+        return llvm_error("LLVM target", message);
+    char *cpu = NULL, *features = NULL;
+    if (target->level == CG_NATIVE) {
+        cpu = LLVMGetHostCPUName();
+        features = LLVMGetHostCPUFeatures();
+    }
+    unit->cpu = ts_arena_str(arena, ts_str_of(cpu ? cpu : target->cpu)).data;
+    unit->features = ts_arena_str(arena, ts_str_of(features ? features : target->features)).data;
+    LLVMDisposeMessage(cpu);
+    LLVMDisposeMessage(features);
+    unit->machine = LLVMCreateTargetMachine(
+        llvm_target, target->triple, unit->cpu, unit->features,
+        options->opt_level == 0 ? LLVMCodeGenLevelLess : LLVMCodeGenLevelDefault, LLVMRelocPIC,
+        LLVMCodeModelSmall);
+    if (!unit->machine)
+        return ts_error_make(TS_ERR_INTERNAL, "LLVM has no machine for %s", target->name);
+    LLVMContextRef c = unit->context = LLVMContextCreate();
+    unit->module = LLVMModuleCreateWithNameInContext("tsc", c);
+    LLVMSetTarget(unit->module, target->triple);
+    LLVMTargetDataRef layout = LLVMCreateTargetDataLayout(unit->machine);
+    LLVMSetModuleDataLayout(unit->module, layout);
+    LLVMDisposeTargetData(layout);
+    unit->void_type = LLVMVoidTypeInContext(c);
+    unit->i1 = LLVMInt1TypeInContext(c);
+    unit->i8 = LLVMInt8TypeInContext(c);
+    unit->i16 = LLVMInt16TypeInContext(c);
+    unit->i32 = LLVMInt32TypeInContext(c);
+    unit->i64 = LLVMInt64TypeInContext(c);
+    unit->f32 = LLVMFloatTypeInContext(c);
+    unit->f64 = LLVMDoubleTypeInContext(c);
+    unit->pointer = LLVMPointerTypeInContext(c, 0);
+    LLVMTypeRef params[] = {unit->pointer, unit->pointer, unit->i64, unit->i64, unit->pointer};
+    unit->kernel_type = LLVMFunctionType(unit->void_type, params, 5, false);
+    return NULL;
+}
+
+void cg_unit_deinit(cg_unit *unit) {
+    if (unit->module)
+        LLVMDisposeModule(unit->module);
+    if (unit->context)
+        LLVMContextDispose(unit->context);
+    if (unit->machine)
+        LLVMDisposeTargetMachine(unit->machine);
+    *unit = (cg_unit){0};
+}
+
+static void add_text_attribute(cg_unit *unit, LLVMValueRef f, const char *key, const char *value) {
+    LLVMAttributeRef a =
+        LLVMCreateStringAttribute(unit->context, key, (unsigned)strlen(key), value,
+                                  (unsigned)strlen(value));
+    LLVMAddAttributeAtIndex(f, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, a);
+}
+
+LLVMValueRef cg_function_make(cg_unit *unit, const char *name, LLVMTypeRef type) {
+    LLVMValueRef f = LLVMAddFunction(unit->module, name, type);
+    LLVMSetLinkage(f, LLVMInternalLinkage);
+    unsigned kind = LLVMGetEnumAttributeKindForName("nounwind", 8);
+    LLVMAddAttributeAtIndex(f, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
+                            LLVMCreateEnumAttribute(unit->context, kind, 0));
+    add_text_attribute(unit, f, "target-cpu", unit->cpu);
+    if (unit->features[0])
+        add_text_attribute(unit, f, "target-features", unit->features);
+    /* No calls to memcpy, memset or libm may appear: there is nothing to link with. */
+    add_text_attribute(unit, f, "no-builtins", "");
+    return f;
+}
+
+LLVMValueRef cg_kernel_function(cg_unit *unit, const char *name) {
+    return cg_function_make(unit, name, unit->kernel_type);
+}
+
+ts_status cg_unit_optimise(cg_unit *unit) {
+    char *message = NULL;
+    if (LLVMVerifyModule(unit->module, LLVMReturnStatusAction, &message))
+        return llvm_error("LLVM module", message);
+    LLVMDisposeMessage(message);
+    LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
+    LLVMPassBuilderOptionsSetLoopVectorization(options, false);
+    LLVMPassBuilderOptionsSetSLPVectorization(options, false);
+    LLVMPassBuilderOptionsSetLoopUnrolling(options, false);
+    LLVMErrorRef error = LLVMRunPasses(
+        unit->module, "function(early-cse,instcombine<no-verify-fixpoint>,simplifycfg)",
+        unit->machine, options);
+    LLVMDisposePassBuilderOptions(options);
+    if (!error)
+        return NULL;
+    char *text = LLVMGetErrorMessage(error);
+    ts_status status = ts_error_make(TS_ERR_INTERNAL, "LLVM passes: %s", text);
+    LLVMDisposeErrorMessage(text);
+    return status;
+}
+
+ts_status cg_unit_emit(cg_unit *unit, LLVMCodeGenFileType type, LLVMMemoryBufferRef *out) {
+    char *message = NULL;
+    *out = NULL;
+    if (LLVMTargetMachineEmitToMemoryBuffer(unit->machine, unit->module, type, &message, out))
+        return llvm_error("LLVM code generation", message);
+    return NULL;
+}

@@ -1,0 +1,29 @@
+/* codegen/compile_llvm.h - units of LLVM: made, compiled, released; objects linked to images. */
+#ifndef CODEGEN_COMPILE_LLVM_H
+#define CODEGEN_COMPILE_LLVM_H
+
+#include "codegen/host_program.h"
+
+ts_status cg_unit_init(cg_unit *unit, const cg_target_info *target, const cg_options *options,
+                       ir_module *ir, ts_arena *arena) TS_WARN_UNUSED;
+void cg_unit_deinit(cg_unit *unit);
+/* Verifies the module and runs the few IR passes that pay. */
+ts_status cg_unit_optimise(cg_unit *unit) TS_WARN_UNUSED;
+/* Assembly or object; *out is the caller's. */
+ts_status cg_unit_emit(cg_unit *unit, LLVMCodeGenFileType type, LLVMMemoryBufferRef *out)
+    TS_WARN_UNUSED;
+
+/* An ELF object to a code image (runtime/format/tsm.h): sections laid out, PC-relative
+ * relocations resolved. Refuses undefined symbols, writable data, other relocations. */
+ts_status cg_link_image(const void *object, size_t length, size_t function_count,
+                        ts_buffer *out_image) TS_WARN_UNUSED;
+
+typedef struct cg_image {
+    const cg_target_info *target;
+    ts_buffer bytes;
+} cg_image;
+
+ts_status cg_write_artifact(cg_program *program, const cg_options *options,
+                            const cg_image *images, size_t count) TS_WARN_UNUSED;
+
+#endif

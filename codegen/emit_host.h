@@ -1,0 +1,167 @@
+/* codegen/emit_host.h - shared by the emit_host_*.c files: the emission of one function.
+ *
+ * int, float and bool are SSA values of LLVM; every other value lives boxed (rt_value) in a slot
+ * of the function's frame, which lies on the run's frame stack. Rules that keep frames right:
+ *  - a slot that is not in use holds NONE; the value stored there is owned by the slot;
+ *  - a value is released right after the last operator of its own block that uses it (a use inside
+ *    a region counts as a use by the operator that has the region), so buffers come back early;
+ *  - on an error all slots are released by one loop at the function's error exit. */
+#ifndef CODEGEN_EMIT_HOST_H
+#define CODEGEN_EMIT_HOST_H
+
+#include "codegen/host_program.h"
+#include "runtime/format/host_abi.h"
+
+typedef enum host_kind {
+    HOST_UNSET,
+    HOST_NATIVE,   /* llvm: i64, double or i1, by the value's type */
+    HOST_NONE,     /* a value of type None */
+    HOST_SLOT,     /* owned, in frame slot `slot` */
+    HOST_BORROWED, /* llvm: pointer to an rt_value that outlives the function's run */
+    HOST_CONST     /* the program's constant number `slot` */
+} host_kind;
+
+typedef struct host_value {
+    host_kind kind;
+    size_t slot;
+    LLVMValueRef llvm;
+} host_value;
+
+typedef struct host_death { /* values that die after an operator: a list */
+    const ir_value *value;
+    struct host_death *next;
+} host_death;
+
+typedef struct host_symbol { /* a symbolic size whose number is at hand */
+    rt_dim dim;
+    LLVMValueRef value; /* i64 */
+    bool is_guess;      /* from a refine: for comparisons by later refines only */
+} host_symbol;
+
+enum {
+#define SERVICE(name, signature, result, parameters) SERVICE_##name,
+#include "runtime/format/services.def"
+    SERVICE_COUNT
+};
+
+typedef struct host_module { /* one CPU level */
+    cg_unit *unit;
+    cg_program *program;
+    LLVMTypeRef service_types[SERVICE_COUNT];
+    LLVMTypeRef function_type;
+    LLVMValueRef *functions; /* by index of program->functions */
+    size_t function_capacity;
+    const struct host_scalar *scalar_of[OP_COUNT + 1]; /* native lowerings, found at first use */
+    uint64_t scalar_known[OP_COUNT / 64 + 1];
+    struct host_counts *counts; /* by function; NULL where another level counted already */
+    struct host_kernel *kernels; /* in the order in which emission meets them */
+    size_t kernel_count, kernel_capacity, kernel_cursor, kernel_scan;
+    size_t header_cursor;
+} host_module;
+
+typedef struct host_kernel { /* an IR_OP_KERNEL, lowered */
+    const ir_op *op;
+    cg_kernel *kernel; /* NULL: its operators run one by one */
+} host_kernel;
+
+typedef struct host_counts {
+    uint32_t kernels, compiled, dynamic;
+    const ir_op **dynamic_ops;
+    size_t dynamic_count, dynamic_capacity;
+} host_counts;
+
+typedef struct host_function {
+    host_module *hm;
+    cg_unit *unit;
+    ir_function *ir;
+    LLVMBuilderRef b;
+    LLVMValueRef function, run, args, out;
+    LLVMValueRef services, constants, weights, frame;
+    LLVMValueRef scratch_args, scratch_outs; /* allocas: borrowed arguments, results */
+    size_t scratch_arg_count, scratch_out_count;
+    LLVMValueRef launch_area; /* buffers, parameters and sizes of a launch */
+    size_t launch_words;
+    LLVMBasicBlockRef entry, error;
+    LLVMValueRef error_status; /* phi */
+    host_value *values;        /* by ir_value.number */
+    size_t value_count;
+    host_death **deaths;       /* by ir_op.number */
+    const ir_op **last_use;    /* by ir_value.number: in its own block; NULL none */
+    size_t op_count;
+    bool *slot_used;
+    size_t slot_count, slot_capacity;
+    host_symbol *symbols;
+    size_t symbol_count, symbol_capacity;
+    host_counts *counts;
+    ts_status status; /* what went wrong in emission */
+    int depth;
+} host_function;
+
+/* ---- emit_host_function.c: the frame, values in and out ---- */
+bool host_is_native(const ir_type *t);          /* INT FLOAT BOOL */
+LLVMTypeRef host_native_type(host_function *f, const ir_type *t);
+LLVMValueRef host_call(host_function *f, int service, LLVMValueRef *args, unsigned count);
+void host_check(host_function *f, LLVMValueRef status); /* branches to the error exit */
+LLVMValueRef host_int(host_function *f, int64_t i);     /* i64 */
+LLVMValueRef host_word(host_function *f, uint32_t i);   /* i32 */
+LLVMValueRef host_offset(host_function *f, LLVMValueRef pointer, int64_t bytes);
+LLVMValueRef host_load(host_function *f, LLVMTypeRef type, LLVMValueRef pointer, int64_t bytes);
+void host_store(host_function *f, LLVMValueRef value, LLVMValueRef pointer, int64_t bytes);
+LLVMBasicBlockRef host_block(host_function *f, const char *name);
+size_t host_slot_take(host_function *f);
+LLVMValueRef host_slot(host_function *f, size_t slot); /* pointer */
+/* Pointer to the boxed form; native values are boxed into scratch slot `scratch` of the argument
+ * area, so the result is valid until that slot is written again. */
+LLVMValueRef host_boxed(host_function *f, const ir_value *v, size_t scratch);
+/* Copies a value, borrowed, into argument `index` of the scratch area. */
+void host_put_arg(host_function *f, const ir_value *v, size_t index);
+/* Writes the boxed form to memory, without touching references. */
+void host_put_boxed(host_function *f, const ir_value *v, LLVMValueRef pointer);
+void host_box_native(host_function *f, LLVMValueRef native, const ir_type *t, LLVMValueRef pointer);
+/* The native form as type t (INT FLOAT BOOL) of any value. */
+LLVMValueRef host_native(host_function *f, const ir_value *v, const ir_type *t);
+/* Reads memory at pointer (a boxed value) as a native of type t. */
+LLVMValueRef host_unbox(host_function *f, LLVMValueRef pointer, const ir_type *t);
+void host_set_native(host_function *f, const ir_value *v, LLVMValueRef native);
+/* A fresh slot for a boxed result; returns its pointer. */
+LLVMValueRef host_set_slot(host_function *f, const ir_value *v);
+host_value *host_of(host_function *f, const ir_value *v);
+/* True where the value is owned by a slot and dies at op: the slot may be moved from. */
+bool host_dies_at(host_function *f, const ir_value *v, const ir_op *op);
+/* Sets result from memory at `from` (owned there when owned): native or into a slot. */
+void host_result_from(host_function *f, const ir_value *result, LLVMValueRef from, bool owned);
+uint32_t host_place(host_function *f, const ir_op *op);
+/* Records sizes of a tensor value that just came to be. */
+void host_bind_symbols(host_function *f, const ir_value *v);
+/* The number of a size; NULL where a symbol is not known here. */
+LLVMValueRef host_dim(host_function *f, rt_dim d);
+void host_fail(host_function *f, const ir_op *op, const char *what);
+void host_count(host_function *f, const ir_op *op, bool is_dynamic);
+
+/* ---- emit_host_ops.c ---- */
+void host_emit_block(host_function *f, ir_block *block);
+void host_emit_op(host_function *f, ir_op *op);
+/* The dynamic path of a CORE operator: results by the reference kernel. */
+void host_emit_dynamic(host_function *f, const ir_op *op);
+void host_release(host_function *f, const ir_value *v);
+/* Releases what dies with op and still lies in its slot. */
+void host_release_dead(host_function *f, const ir_op *op);
+/* Writes an owned value to memory that holds nothing: moves where operand `index` of op dies with
+ * it (and is no later operand of it too), else copies. */
+void host_move_or_copy(host_function *f, const ir_value *from, const ir_op *op, size_t index,
+                       LLVMValueRef to);
+
+/* ---- emit_host_scalar.c ---- */
+/* Emits op natively where there is a lowering for these types; false: nothing was emitted. */
+bool host_emit_scalar(host_function *f, const ir_op *op);
+
+/* ---- emit_host_kernel.c ---- */
+void host_emit_kernel(host_function *f, ir_op *op);
+/* Kernels are lowered before functions are numbered: lowering may number values itself. */
+ts_status host_lower_kernels(host_module *hm) TS_WARN_UNUSED;
+
+/* ---- emit_host.c ---- */
+/* Emits every function of the program into the unit. */
+ts_status host_emit_module(cg_unit *unit, cg_program *program, bool counts) TS_WARN_UNUSED;
+
+#endif

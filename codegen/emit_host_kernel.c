@@ -1,0 +1,263 @@
+/* codegen/emit_host_kernel.c - launches: operands made dense, results allocated, parameters
+ * computed, the kernel called through the runtime (which splits the work among threads).
+ *
+ * A kernel that codegen has no lowering for, or whose sizes are not known here, runs as the row of
+ * its operators with the reference kernels instead. */
+#include "codegen/emit_host.h"
+
+#include "runtime/values/tensor.h"
+
+/* ---- lowering, before emission ---- */
+
+static ts_status lower_block(host_module *hm, const ir_block *block, int depth) {
+    cg_unit *u = hm->unit;
+    if (depth > 1000)
+        return NULL; /* reported when the function is numbered */
+    for (const ir_op *op = block->first; op; op = op->next) {
+        if (op->opcode == IR_OP_KERNEL) {
+            cg_kernel *kernel = TS_NEW(u->arena, cg_kernel);
+            ts_status status = cg_lower_kernel(u, op, kernel);
+            if (status && ts_status_code(status) != TS_ERR_UNSUPPORTED)
+                return status;
+            host_kernel row = {op, status ? NULL : kernel};
+            ts_status_release(status);
+            TS_APPEND(u->arena, hm->kernels, hm->kernel_count, hm->kernel_capacity, row);
+            continue;
+        }
+        for (size_t i = 0; i < op->region_count; i++)
+            TS_TRY(lower_block(hm, op->regions[i], depth + 1));
+    }
+    return NULL;
+}
+
+ts_status host_lower_kernels(host_module *hm) {
+    for (size_t i = 0; i < hm->program->function_count; i++)
+        TS_TRY(lower_block(hm, hm->program->functions[i]->body, 0));
+    return NULL;
+}
+
+/* ---- the body instead of a kernel ---- */
+
+static void emit_body(host_function *f, ir_op *op) {
+    ir_block *body = op->regions[0];
+    for (size_t i = 0; i < body->parameter_count && i < op->operand_count; i++) {
+        host_value h = *host_of(f, op->operands[i]);
+        if (h.kind == HOST_SLOT)
+            h = (host_value){.kind = HOST_BORROWED, .llvm = host_slot(f, h.slot)};
+        *host_of(f, body->parameters[i]) = h;
+    }
+    for (size_t i = 0; i < op->result_count; i++)
+        if (!host_is_native(op->results[i]->type))
+            host_set_slot(f, op->results[i]);
+    size_t symbols = f->symbol_count;
+    host_emit_block(f, body);
+    const ir_op *yield = body->last;
+    if (f->status || !yield || yield->operand_count != op->result_count) {
+        host_fail(f, op, "a kernel's body does not yield its results");
+        return;
+    }
+    for (size_t i = 0; i < op->result_count; i++) {
+        const ir_value *v = op->results[i];
+        if (host_is_native(v->type))
+            host_set_native(f, v, host_native(f, yield->operands[i], v->type));
+        else
+            host_move_or_copy(f, yield->operands[i], yield, i,
+                              host_slot(f, host_of(f, v)->slot));
+    }
+    host_release_dead(f, yield);
+    f->symbol_count = symbols;
+    for (size_t i = 0; i < op->result_count; i++)
+        host_bind_symbols(f, op->results[i]);
+}
+
+/* ---- sizes ---- */
+
+/* All sizes that the launch needs; false where one is not known here. */
+typedef struct launch {
+    LLVMValueRef **sizes; /* [result][dim] */
+    LLVMValueRef *params;
+    LLVMValueRef work_items;
+} launch;
+
+static bool compute_sizes(host_function *f, const ir_op *op, const cg_kernel *k, launch *out) {
+    ts_arena *arena = f->unit->arena;
+    out->sizes = TS_NEW_ARRAY(arena, LLVMValueRef *, op->result_count + 1);
+    for (size_t i = 0; i < op->result_count; i++) {
+        const ir_type *t = op->results[i]->type;
+        if (t->kind != IR_TENSOR || t->rank < 0 || t->dtype == RT_DTYPE_UNKNOWN)
+            return false;
+        out->sizes[i] = TS_NEW_ARRAY(arena, LLVMValueRef, (size_t)t->rank + 1);
+        for (int d = 0; d < t->rank; d++)
+            if (!(out->sizes[i][d] = host_dim(f, t->dims[d])))
+                return false;
+    }
+    out->params = TS_NEW_ARRAY(arena, LLVMValueRef, k->param_count + 1);
+    for (size_t i = 0; i < k->param_count; i++) {
+        const cg_param *p = &k->params[i];
+        if (p->kind == CG_PARAM_DIM) {
+            if (!(out->params[i] = host_dim(f, p->dim)))
+                return false;
+            continue;
+        }
+        const ir_value *v = op->operands[p->operand];
+        if (!host_is_native(v->type))
+            return false;
+        LLVMValueRef x = host_native(f, v, v->type);
+        out->params[i] = v->type->kind == IR_BOOL
+                             ? LLVMBuildZExt(f->b, x, f->unit->i64, "")
+                             : LLVMBuildBitCast(f->b, x, f->unit->i64, "");
+    }
+    out->work_items = host_dim(f, k->work_items);
+    return out->work_items != NULL;
+}
+
+/* Extent of a planned buffer; -1 where its size is not constant. */
+static int64_t planned_end(const ir_value *v) {
+    int64_t n = (int64_t)rt_dtype_size(v->type->dtype);
+    for (int d = 0; d < v->type->rank; d++) {
+        int64_t size = v->type->dims[d];
+        if (size < 0 || __builtin_mul_overflow(n, size, &n))
+            return -1;
+    }
+    return v->buffer_offset + n;
+}
+
+static LLVMValueRef make_result(host_function *f, const ir_value *v, LLVMValueRef *sizes,
+                                LLVMValueRef area) {
+    cg_program *p = f->hm->program;
+    const ir_type *t = v->type;
+    for (int d = 0; d < t->rank; d++)
+        host_store(f, sizes[d], area, 8 * (int64_t)d);
+    LLVMValueRef out = host_set_slot(f, v);
+    int64_t header = (int64_t)f->hm->header_cursor++;
+    if (f->hm->header_cursor > p->header_count)
+        p->header_count = f->hm->header_cursor;
+    int64_t end = v->buffer_offset >= 0 && f->ir->is_entry ? planned_end(v) : -1;
+    uint32_t layout = t->layout == IR_LAYOUT_CHANNELS_LAST;
+    LLVMValueRef status;
+    if (end >= 0) {
+        if (end > p->arena_bytes)
+            p->arena_bytes = end;
+        LLVMValueRef args[] = {f->run, host_word(f, (uint32_t)t->dtype),
+                               host_word(f, (uint32_t)t->rank), area, host_word(f, layout),
+                               host_int(f, header), host_int(f, v->buffer_offset), out};
+        status = host_call(f, SERVICE_tensor_planned, args, 8);
+    } else {
+        LLVMValueRef args[] = {f->run, host_word(f, (uint32_t)t->dtype),
+                               host_word(f, (uint32_t)t->rank), area, host_word(f, layout),
+                               host_int(f, header), out};
+        status = host_call(f, SERVICE_tensor_make, args, 7);
+    }
+    host_check(f, status);
+    host_bind_symbols(f, v);
+    LLVMValueRef tensor = host_load(f, f->unit->pointer, out, offsetof(rt_value, as));
+    return host_load(f, f->unit->pointer, tensor, offsetof(rt_tensor, data));
+}
+
+/* ---- operands ---- */
+
+/* What a kernel made has the layout of its type; everything else is asked at run time. */
+static bool layout_is_sure(const ir_value *v) {
+    return v->type->layout != IR_LAYOUT_ANY && v->def && v->def->opcode == IR_OP_KERNEL;
+}
+
+static LLVMValueRef operand_data(host_function *f, const ir_op *op, const ir_value *v,
+                                 size_t *out_slot) {
+    LLVMValueRef at = host_boxed(f, v, 0);
+    *out_slot = SIZE_MAX;
+    if (!layout_is_sure(v)) {
+        *out_slot = host_slot_take(f);
+        LLVMValueRef dense = host_slot(f, *out_slot);
+        uint32_t layout = v->type->layout == IR_LAYOUT_CHANNELS_LAST;
+        LLVMValueRef args[] = {f->run, at, host_word(f, (uint32_t)v->type->dtype),
+                               host_word(f, (uint32_t)v->type->rank), host_word(f, layout), dense,
+                               host_word(f, host_place(f, op))};
+        host_check(f, host_call(f, SERVICE_tensor_dense, args, 7));
+        at = dense;
+    }
+    LLVMValueRef tensor = host_load(f, f->unit->pointer, at, offsetof(rt_value, as));
+    return host_load(f, f->unit->pointer, tensor, offsetof(rt_tensor, data));
+}
+
+static LLVMValueRef launch_constant(host_function *f, const ir_op *op, const cg_kernel *k) {
+    cg_unit *u = f->unit;
+    cg_kernel_row row = {k->symbol, host_place(f, op), k->flops, k->bytes};
+    LLVMValueRef parts[] = {host_int(f, k->grain), host_int(f, k->scratch_bytes),
+                            host_word(f, cg_program_kernel(f->hm->program, row)),
+                            host_word(f, row.place)};
+    LLVMValueRef value = LLVMConstStructInContext(u->context, parts, 4, false);
+    LLVMValueRef g = LLVMAddGlobal(u->module, LLVMTypeOf(value), "launch");
+    LLVMSetInitializer(g, value);
+    LLVMSetGlobalConstant(g, true);
+    LLVMSetLinkage(g, LLVMPrivateLinkage);
+    LLVMSetUnnamedAddress(g, LLVMGlobalUnnamedAddr);
+    return g;
+}
+
+static bool emit_launch(host_function *f, ir_op *op, const cg_kernel *k) {
+    launch l = {0};
+    LLVMValueRef function =
+        LLVMGetNamedFunction(f->unit->module, ts_arena_str(f->unit->arena, k->symbol).data);
+    if (!function || !compute_sizes(f, op, k, &l))
+        return false;
+    LLVMValueRef area = f->launch_area;
+    size_t buffer_count = 0;
+    size_t *slots = TS_NEW_ARRAY(f->unit->arena, size_t, op->operand_count + 1);
+    int64_t at = 0;
+    for (size_t i = 0; i < op->operand_count; i++) {
+        slots[i] = SIZE_MAX;
+        if (op->operands[i]->type->kind != IR_TENSOR)
+            continue;
+        LLVMValueRef data = operand_data(f, op, op->operands[i], &slots[i]);
+        host_store(f, data, area, at);
+        at += 8;
+        buffer_count++;
+    }
+    /* Sizes of one result at a time lie behind the buffers and parameters. */
+    size_t constants = k->constant_count;
+    int64_t params_at = (int64_t)(8 * (buffer_count + op->result_count + constants));
+    int64_t sizes_at = params_at + (int64_t)(8 * k->param_count);
+    for (size_t i = 0; i < op->result_count; i++) {
+        LLVMValueRef data =
+            make_result(f, op->results[i], l.sizes[i], host_offset(f, area, sizes_at));
+        host_store(f, data, area, at);
+        at += 8;
+    }
+    for (size_t i = 0; i < constants; i++) {
+        uint64_t offset = cg_program_weight(f->hm->program, k->constants[i].data,
+                                            k->constants[i].bytes);
+        host_store(f, host_offset(f, f->weights, (int64_t)offset), area, at);
+        at += 8;
+    }
+    for (size_t i = 0; i < k->param_count; i++)
+        host_store(f, l.params[i], area, params_at + (int64_t)(8 * i));
+    LLVMValueRef args[] = {f->run, launch_constant(f, op, k), function, area,
+                           host_offset(f, area, params_at), l.work_items};
+    host_check(f, host_call(f, SERVICE_launch, args, 6));
+    for (size_t i = 0; i < op->operand_count; i++) {
+        if (slots[i] == SIZE_MAX)
+            continue;
+        LLVMValueRef slot = host_slot(f, slots[i]);
+        host_call(f, SERVICE_release, &slot, 1);
+        f->slot_used[slots[i]] = false;
+    }
+    return true;
+}
+
+void host_emit_kernel(host_function *f, ir_op *op) {
+    host_module *hm = f->hm;
+    const cg_kernel *k = NULL;
+    if (hm->kernel_cursor < hm->kernel_count && hm->kernels[hm->kernel_cursor].op == op)
+        k = hm->kernels[hm->kernel_cursor++].kernel;
+    else
+        host_fail(f, op, "kernels are out of order");
+    if (k && emit_launch(f, op, k)) {
+        if (f->counts) {
+            f->counts->kernels++;
+            for (const ir_op *inner = op->regions[0]->first; inner; inner = inner->next)
+                f->counts->compiled += inner->opcode == IR_OP_CORE;
+        }
+        return;
+    }
+    emit_body(f, op);
+}

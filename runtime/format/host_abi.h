@@ -1,0 +1,47 @@
+/* runtime/format/host_abi.h - what compiled code sees of a run. Offsets of the members up to
+ * `interrupt`, the order of services.def and the layouts of rt_value, rt_list, rt_tuple,
+ * rt_object and rt_tensor are compiled into artifacts: a change raises TSM_ABI.
+ *
+ * A compiled function is
+ *
+ *   ts_status f(rt_run *run, const rt_value *args, rt_value *out);
+ *
+ * args are borrowed; *out is written with an owned value only on success. Frames of boxed values
+ * live on the run's frame stack, which holds zeroes (NONE) above frame_top. */
+#ifndef RUNTIME_FORMAT_HOST_ABI_H
+#define RUNTIME_FORMAT_HOST_ABI_H
+
+#include "runtime/values/value.h"
+
+typedef struct rt_run rt_run;
+typedef ts_status (*rt_compiled)(rt_run *run, const rt_value *args, rt_value *out);
+/* See codegen/kernel.h. */
+typedef void (*rt_compiled_kernel)(void *const *buffers, const int64_t *params, int64_t begin,
+                                   int64_t end, void *scratch);
+
+/* What a launch needs beside its operands; a constant of the code image. */
+typedef struct rt_launch {
+    int64_t grain, scratch_bytes;
+    uint32_t kernel; /* row of the program's kernel table */
+    uint32_t place;
+} rt_launch;
+
+typedef struct rt_services {
+#define SERVICE(name, signature, result, parameters) result(*name) parameters;
+#include "runtime/format/services.def"
+} rt_services;
+
+struct rt_run {
+    const rt_services *services;
+    const rt_value *constants;
+    const char *weights;
+    char *arena;
+    rt_value *frame_top, *frame_end;
+    uintptr_t stack_limit; /* below it: RecursionError */
+    int64_t depth_left;
+    _Atomic uint32_t interrupt; /* not 0: call poll */
+    uint32_t padding;
+    /* what follows is the runtime's own (runtime/runtime_internal.h) */
+};
+
+#endif
