@@ -449,10 +449,12 @@ ts_status ir_evaluate(ir_module *m, const ir_function *f, const rt_value *args, 
 /* One operator whose operands are all given (constant folding); outs[result_count]. */
 ts_status ir_evaluate_op(ir_module *m, const ir_op *op, const rt_value *operands,
                          const ir_evaluator_options *options, rt_value *outs) TS_WARN_UNUSED;
+bool ir_value_is(rt_value v, const ir_type *t); /* isinstance, with element types; facts ignored */
 
 /* ================= inference over facts (ir/facts.c) ================= */
 
 /* The fact of a type / of a constant, and a type from a fact and the schema's type. */
+rt_fact ir_fact_of_type(ts_arena *scratch, const ir_type *t);
 rt_fact ir_fact_of_value(ir_module *m, ts_arena *scratch, const ir_value *v);
 const ir_type *ir_type_from_fact(ir_module *m, const rt_fact *fact, const ir_type *declared);
 
