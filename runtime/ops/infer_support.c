@@ -1,0 +1,131 @@
+/* runtime/ops/infer_support.c - facts of arguments and the arithmetic of symbolic sizes. */
+#include "runtime/ops/tensor_ops.h"
+
+bool rt_fact_int(const rt_fact *f, int64_t *out) {
+    if ((f->kind != RT_FACT_INT && f->kind != RT_FACT_BOOL) || !f->is_known ||
+        !rt_dim_is_constant(f->dim))
+        return false;
+    *out = f->dim;
+    return true;
+}
+
+bool rt_fact_dims(const rt_fact *f, rt_dim out[RT_MAX_RANK], int *out_count) {
+    *out_count = 0;
+    if (f->kind == RT_FACT_INT) {
+        out[0] = f->is_known ? f->dim : RT_DIM_UNKNOWN;
+        *out_count = 1;
+        return true;
+    }
+    if (f->kind != RT_FACT_LIST || !f->count_known || f->count > RT_MAX_RANK)
+        return false;
+    for (size_t i = 0; i < f->count; i++) {
+        const rt_fact *item = f->items ? &f->items[i] : NULL;
+        out[i] = item && item->kind == RT_FACT_INT && item->is_known ? item->dim : RT_DIM_UNKNOWN;
+    }
+    *out_count = (int)f->count;
+    return true;
+}
+
+bool rt_fact_ints(const rt_fact *f, int64_t out[RT_MAX_RANK], int *out_count) {
+    if (f->kind == RT_FACT_NONE) {
+        *out_count = -1;
+        return true;
+    }
+    if (!rt_fact_dims(f, out, out_count))
+        return false;
+    for (int i = 0; i < *out_count; i++)
+        if (!rt_dim_is_constant(out[i]))
+            return false;
+    return true;
+}
+
+bool rt_fact_dtype(const rt_fact *f, rt_dtype *out) {
+    int64_t number;
+    if (!rt_fact_int(f, &number) || number < 0 || number >= RT_DTYPE_COUNT)
+        return false;
+    *out = (rt_dtype)number;
+    return true;
+}
+
+static bool both_constant(rt_dim a, rt_dim b) {
+    return rt_dim_is_constant(a) && rt_dim_is_constant(b);
+}
+
+rt_dim rt_dim_add(const rt_infer_context *ic, rt_dim a, rt_dim b) {
+    if (a == 0 || b == 0)
+        return a == 0 ? b : a;
+    return ic->algebra ? ic->algebra->add(ic->algebra->user, a, b)
+           : both_constant(a, b) ? a + b
+                                 : RT_DIM_UNKNOWN;
+}
+
+rt_dim rt_dim_sub(const rt_infer_context *ic, rt_dim a, rt_dim b) {
+    if (b == 0)
+        return a;
+    return ic->algebra ? ic->algebra->sub(ic->algebra->user, a, b)
+           : both_constant(a, b) ? a - b
+                                 : RT_DIM_UNKNOWN;
+}
+
+rt_dim rt_dim_mul(const rt_infer_context *ic, rt_dim a, rt_dim b) {
+    if (a == 1 || b == 1)
+        return a == 1 ? b : a;
+    if (a == 0 || b == 0)
+        return 0;
+    return ic->algebra ? ic->algebra->mul(ic->algebra->user, a, b) : RT_DIM_UNKNOWN;
+}
+
+rt_dim rt_dim_floordiv(const rt_infer_context *ic, rt_dim a, rt_dim b) {
+    if (b == 1)
+        return a;
+    if (b == 0)
+        return RT_DIM_UNKNOWN;
+    return ic->algebra ? ic->algebra->floordiv(ic->algebra->user, a, b) : RT_DIM_UNKNOWN;
+}
+
+rt_dim rt_dim_product(const rt_infer_context *ic, const rt_dim *dims, int count) {
+    rt_dim product = 1;
+    for (int i = 0; i < count; i++)
+        product = rt_dim_mul(ic, product, dims[i]);
+    return product;
+}
+
+bool rt_dim_equal(const rt_infer_context *ic, rt_dim a, rt_dim b) {
+    if (a == RT_DIM_UNKNOWN || b == RT_DIM_UNKNOWN)
+        return false;
+    if (a == b)
+        return true;
+    return ic->algebra && !both_constant(a, b) && ic->algebra->equal(ic->algebra->user, a, b);
+}
+
+static ts_status broadcast_dim(const rt_infer_context *ic, rt_dim a, rt_dim b, int at,
+                               rt_dim *out) {
+    *out = RT_DIM_UNKNOWN;
+    if (a == 1 || b == 1) {
+        *out = a == 1 ? b : a;
+    } else if (rt_dim_equal(ic, a, b)) {
+        *out = a;
+    } else if (both_constant(a, b)) {
+        return ts_raise("RuntimeError",
+                        "The size of tensor a (%lld) must match the size of tensor b (%lld) at "
+                        "non-singleton dimension %d",
+                        (long long)a, (long long)b, at);
+    } else if (rt_dim_is_constant(a) || rt_dim_is_constant(b)) {
+        /* The other one is this size or 1, whatever it is. */
+        *out = rt_dim_is_constant(a) ? a : b;
+    }
+    return NULL;
+}
+
+ts_status rt_fact_broadcast(const rt_infer_context *ic, const rt_dim *a, int a_rank,
+                            const rt_dim *b, int b_rank, rt_dim **out_dims, int *out_rank) {
+    int rank = a_rank > b_rank ? a_rank : b_rank;
+    rt_dim *dims = rt_new_dims(ic, rank);
+    for (int d = 0; d < rank; d++) {
+        int in_a = d - (rank - a_rank), in_b = d - (rank - b_rank);
+        TS_TRY(broadcast_dim(ic, in_a < 0 ? 1 : a[in_a], in_b < 0 ? 1 : b[in_b], d, &dims[d]));
+    }
+    *out_dims = dims;
+    *out_rank = rank;
+    return NULL;
+}

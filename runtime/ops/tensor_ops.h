@@ -1,0 +1,94 @@
+/* runtime/ops/tensor_ops.h - what the kernels and rules over tensors share. */
+#ifndef RUNTIME_OPS_TENSOR_OPS_H
+#define RUNTIME_OPS_TENSOR_OPS_H
+
+#include "runtime/base/checked.h"
+#include "runtime/ops/ops.h"
+#include "runtime/values/element.h"
+#include "runtime/values/loop.h"
+
+/* The table declares its kernels and rules itself (op_info.c): a definition repeats the prototype. */
+#ifndef KERNEL
+#define KERNEL(name)                                                                               \
+    ts_status rt_ref_##name(rt_context *context, const rt_value *args, rt_value *outs);            \
+    ts_status rt_ref_##name(TS_UNUSED rt_context *context, TS_UNUSED const rt_value *args,         \
+                            TS_UNUSED rt_value *outs)
+#define RULE(name)                                                                                 \
+    ts_status rt_infer_##name(const rt_infer_context *ic, const rt_fact *args, size_t arg_count,   \
+                              rt_fact *outs, size_t out_count);                                    \
+    ts_status rt_infer_##name(TS_UNUSED const rt_infer_context *ic, TS_UNUSED const rt_fact *args, \
+                              TS_UNUSED size_t arg_count, TS_UNUSED rt_fact *outs,                 \
+                              TS_UNUSED size_t out_count)
+#endif
+
+/* ---- arguments ---- */
+static inline rt_dtype rt_dtype_of(const rt_tensor *t) { return (rt_dtype)t->dtype; }
+static inline int64_t rt_element_bytes(const rt_tensor *t) {
+    return (int64_t)rt_dtype_size(rt_dtype_of(t));
+}
+/* Numbers unboxed; a one-element tensor counts as its element. */
+double rt_as_double(rt_value v);
+int64_t rt_as_int(rt_value v);
+rt_complex128 rt_as_complex(rt_value v);
+/* A dtype argument: its value, or other where it is None. */
+static inline rt_dtype rt_as_dtype(rt_value v, rt_dtype other) {
+    return v.tag == RT_TAG_NONE ? other : (rt_dtype)v.as.i;
+}
+/* A list or tuple of ints (a single int is a list of one; None is empty), at most RT_MAX_RANK. */
+ts_status rt_as_ints(rt_value v, int64_t out[RT_MAX_RANK], int *out_count) TS_WARN_UNUSED;
+/* The items of a list or tuple, borrowed. */
+void rt_as_items(rt_value v, const rt_value **out_items, size_t *out_count);
+/* dim counted from the front; IndexError with PyTorch's text. Rank 0 counts as 1. */
+ts_status rt_wrap_dim(int64_t dim, int rank, int *out) TS_WARN_UNUSED;
+/* Marks the dims of a reduction; None and [] mean all. */
+ts_status rt_dim_mask(rt_value dims, int rank, bool out_mask[RT_MAX_RANK]) TS_WARN_UNUSED;
+/* The tensor behind v (borrowed); TypeError for what is none. */
+ts_status rt_need_tensor(rt_value v, rt_tensor **out) TS_WARN_UNUSED;
+ts_status rt_not_implemented(const char *op, rt_dtype dtype) TS_WARN_UNUSED;
+/* ScalarType's spelling in PyTorch's messages: Float, Long, Half. */
+const char *rt_dtype_message_name(rt_dtype dtype);
+/* Same layout test of "writes through several elements at once": RuntimeError where t has a
+ * dimension of stride 0 and more than one element (an expanded tensor). */
+ts_status rt_check_writable(const rt_tensor *t) TS_WARN_UNUSED;
+bool rt_str_value_is(rt_value v, const char *text);
+
+/* ---- promotion (PyTorch's result_type) ---- */
+typedef struct rt_promotion {
+    rt_dtype dims, zeros, numbers; /* of dimensioned tensors, 0-d tensors, Python numbers */
+} rt_promotion;
+#define RT_PROMOTION_START {RT_DTYPE_UNKNOWN, RT_DTYPE_UNKNOWN, RT_DTYPE_UNKNOWN}
+void rt_promotion_add(rt_promotion *p, rt_value v);
+void rt_promotion_add_tensor(rt_promotion *p, rt_dtype dtype, int rank);
+void rt_promotion_add_number(rt_promotion *p, rt_dtype dtype);
+rt_dtype rt_promotion_result(const rt_promotion *p);
+
+/* ---- facts ---- */
+static inline rt_fact rt_fact_tensor(rt_dtype dtype, int rank, const rt_dim *dims) {
+    return (rt_fact){.kind = RT_FACT_TENSOR, .dtype = dtype, .rank = rank, .dims = dims,
+                     .dim = RT_DIM_UNKNOWN};
+}
+static inline bool rt_fact_has_shape(const rt_fact *f) {
+    return f->kind == RT_FACT_TENSOR && f->rank >= 0;
+}
+static inline rt_dim *rt_new_dims(const rt_infer_context *ic, int rank) {
+    return TS_NEW_ARRAY(ic->arena, rt_dim, (size_t)(rank > 0 ? rank : 1));
+}
+/* A known constant int (bool). */
+bool rt_fact_int(const rt_fact *f, int64_t *out);
+/* A list of known constant ints; None gives none with *out_count = -1. */
+bool rt_fact_ints(const rt_fact *f, int64_t out[RT_MAX_RANK], int *out_count);
+/* A list whose ints are dims, known or not; false where even the count is unknown. */
+bool rt_fact_dims(const rt_fact *f, rt_dim out[RT_MAX_RANK], int *out_count);
+bool rt_fact_dtype(const rt_fact *f, rt_dtype *out); /* known dtype argument; None gives false */
+/* The broadcast of two shapes of known rank; an error where they can never fit. */
+ts_status rt_fact_broadcast(const rt_infer_context *ic, const rt_dim *a, int a_rank,
+                            const rt_dim *b, int b_rank, rt_dim **out_dims, int *out_rank)
+    TS_WARN_UNUSED;
+rt_dim rt_dim_add(const rt_infer_context *ic, rt_dim a, rt_dim b);
+rt_dim rt_dim_sub(const rt_infer_context *ic, rt_dim a, rt_dim b);
+rt_dim rt_dim_mul(const rt_infer_context *ic, rt_dim a, rt_dim b);
+rt_dim rt_dim_floordiv(const rt_infer_context *ic, rt_dim a, rt_dim b);
+rt_dim rt_dim_product(const rt_infer_context *ic, const rt_dim *dims, int count);
+bool rt_dim_equal(const rt_infer_context *ic, rt_dim a, rt_dim b); /* known to be */
+
+#endif
