@@ -22,7 +22,7 @@ static ts_status invalid_shape(const int64_t *sizes, int rank, int64_t count) {
     return status;
 }
 
-ts_status rt_infer_size(int64_t *sizes, int rank, int64_t count) {
+ts_status rt_resolve_shape(int64_t *sizes, int rank, int64_t count) {
     int unknown = -1;
     int64_t product = 1, asked[RT_MAX_RANK];
     for (int d = 0; d < rank; d++) {
@@ -95,7 +95,7 @@ static ts_status alias(const rt_tensor *t, int64_t offset, const int64_t *sizes,
 static ts_status view_as_sizes(rt_tensor *t, int64_t *sizes, int rank, bool may_copy,
                                rt_value *out) {
     int64_t strides[RT_MAX_RANK];
-    TS_TRY(rt_infer_size(sizes, rank, t->element_count));
+    TS_TRY(rt_resolve_shape(sizes, rank, t->element_count));
     if (view_strides(t, sizes, rank, strides))
         return alias(t, 0, sizes, strides, rank, out);
     if (!may_copy)
@@ -681,7 +681,7 @@ KERNEL(unflatten) {
         return ts_raise("RuntimeError", "unflatten: too many dimensions");
     int64_t asked[RT_MAX_RANK];
     memcpy(asked, parts, sizeof asked);
-    ts_status status = rt_infer_size(parts, count, t->sizes[dim]);
+    ts_status status = rt_resolve_shape(parts, count, t->sizes[dim]);
     if (status) {
         ts_status_release(status);
         return ts_raise("RuntimeError",

@@ -6,7 +6,7 @@
 #include "runtime/ops/tensor_ops.h"
 
 /* Replaces the one -1 of a shape; RuntimeError where it does not hold count elements. */
-ts_status rt_infer_size(int64_t *sizes, int rank, int64_t count) TS_WARN_UNUSED;
+ts_status rt_resolve_shape(int64_t *sizes, int rank, int64_t count) TS_WARN_UNUSED;
 /* Views; arguments as the operators take them. */
 ts_status rt_permuted(const rt_tensor *t, const int *order, rt_tensor **out) TS_WARN_UNUSED;
 ts_status rt_narrowed(const rt_tensor *t, int dim, int64_t start, int64_t length, int64_t step,
