@@ -1,0 +1,36 @@
+/* tools/options_streams.c - standard streams that may be closed, full or gone. */
+#define _GNU_SOURCE
+#include "tools/options.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <locale.h>
+#include <signal.h>
+#include <unistd.h>
+
+void streams_init(void) {
+    /* A file opened while 0, 1 or 2 is closed would take that number and be written to. */
+    for (int d = 0; d <= 2; d++)
+        if (fcntl(d, F_GETFD) < 0 && errno == EBADF) {
+            int opened = open("/dev/null", d ? O_WRONLY : O_RDONLY);
+            if (opened >= 0 && opened != d) {
+                dup2(opened, d);
+                close(opened);
+            }
+        }
+    signal(SIGPIPE, SIG_IGN);
+    setlocale(LC_NUMERIC, "C");
+}
+
+bool streams_write(int descriptor, const char *data, size_t length) {
+    while (length) {
+        ssize_t n = write(descriptor, data, length);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return false;
+        data += n;
+        length -= (size_t)n;
+    }
+    return true;
+}

@@ -1,0 +1,441 @@
+/* tools/tsc_main.c - the compiler's command line: options in, one call, messages out. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "passes/passes.h"
+#include "runtime/base/file.h"
+#include "tools/compile.h"
+#include "tools/options.h"
+#include "tools/render.h"
+
+#define TSC_VERSION "0.1.0"
+
+static const option_row rows[] = {
+    {"What to compile:", NULL, OPTION_HEADING, NULL, NULL, NULL},
+    {"--model", NULL, OPTION_VALUE, "EXPR", "script: the module, as in 'Net(hidden=256)'; else the\n"
+     "module level's `model`, or the only module class", NULL},
+    {"--entry", NULL, OPTION_LIST, "NAME,...", "methods or functions to compile [forward]", NULL},
+    {"--input", NULL, OPTION_LIST, "NAME:TYPE", "type of an input: 'x:float32[N,3,224,224]',\n"
+     "'n:int', ':float32[2]' in order, 'encode.x:...'; a\nletter is a size known at run time,\n"
+     "'float32[N=1..64,3]' bounds it", NULL},
+    {"--example", NULL, OPTION_VALUE, "FILE", "safetensors file of example inputs: declares the\n"
+     "types that no --input names", NULL},
+    {"--weights", NULL, OPTION_VALUE, "FILE", "state dict: .safetensors or .pth", NULL},
+    {"--seed", NULL, OPTION_VALUE, "N", "seed of the initialisers, as torch.manual_seed(N)", NULL},
+    {"--eval", NULL, OPTION_FLAG, NULL, "compile in evaluation mode (dropout off)", NULL},
+    {"--train", NULL, OPTION_FLAG, NULL, "compile in training mode", NULL},
+    {"--ignore-crc", NULL, OPTION_FLAG, NULL, "read archives whose checksums are wrong", NULL},
+    {"For what:", NULL, OPTION_HEADING, NULL, NULL, NULL},
+    {"--output", "-o", OPTION_VALUE, "FILE", "where to write [the input's name with .tsm]", NULL},
+    {"--emit", NULL, OPTION_VALUE, "KIND", "tsm, obj, so, tsir, llvm, asm, cuda, ptx, opencl,\n"
+     "ast [tsm, or by the name of the output]", NULL},
+    {"--target", NULL, OPTION_VALUE, "NAME", "cpu, cuda or opencl [cpu]", NULL},
+    {"--cpu", NULL, OPTION_LIST, "LEVEL,...", "x86-64-v2, -v3, -v4, native, aarch64; several go\n"
+     "into one file and the processor chooses [x86-64-v3]", NULL},
+    {"--cuda-arch", NULL, OPTION_VALUE, "LIST", "sm_80,sm_90", "there is no CUDA target"},
+    {"--nvrtc", NULL, OPTION_VALUE, "PATH", "the NVRTC library", "there is no CUDA target"},
+    {"How:", NULL, OPTION_HEADING, NULL, NULL, NULL},
+    {"-O", NULL, OPTION_JOINED, "0..3", "-O0 unfused, -O2 the default, -O3 slower compile", NULL},
+    {"--fast-math", NULL, OPTION_FLAG, NULL, "reorder sums, approximate functions", NULL},
+    {"--tune", NULL, OPTION_FLAG, NULL, "measure variants on this machine", "there is no tuner"},
+    {"Looking inside:", NULL, OPTION_HEADING, NULL, NULL, NULL},
+    {"--passes", NULL, OPTION_VALUE, "LIST", "run just these passes ('' for none)", NULL},
+    {"--stop-after", NULL, OPTION_VALUE, "PASS", "stop there and print the IR; 'frontend' too", NULL},
+    {"--dump", NULL, OPTION_VALUE, "PASS", "write the IR after that pass; 'changed', 'all'", NULL},
+    {"--dump-dir", NULL, OPTION_VALUE, "DIR", "folder for dumps [standard error]", NULL},
+    {"--verify-each", NULL, OPTION_FLAG, NULL, "run the verifier after every pass", NULL},
+    {"--check-each", NULL, OPTION_FLAG, NULL, "run the --example through the reference kernels\n"
+     "after every pass and name the first that is wrong", NULL},
+    {"--report", NULL, OPTION_VALUE, "FILE", "an HTML page of all passes", "there is no report"},
+    {"--stats", NULL, OPTION_FLAG, NULL, "what was compiled, and what stays dynamic", NULL},
+    {"--list-passes", NULL, OPTION_FLAG, NULL, "names of all passes, in their order", NULL},
+    {"--list-ops", NULL, OPTION_FLAG, NULL, "the core operators, by their schemas", NULL},
+    {"--diagnostics", NULL, OPTION_VALUE, "FORMAT", "text or json, on standard error [text]", NULL},
+    {"--verbose", "-v", OPTION_FLAG, NULL, "say more; with --version, the limits", NULL},
+    {"--version", NULL, OPTION_FLAG, NULL, "print the version", NULL},
+    {"--help", "-h", OPTION_FLAG, NULL, "print this", NULL},
+};
+enum { ROW_COUNT = sizeof rows / sizeof *rows };
+
+static const char usage[] =
+    "usage: tsc INPUT.py|INPUT.pt|INPUT.tsir [-o OUT.tsm] [options]\n"
+    "\n"
+    "Compiles a PyTorch model script or a TorchScript archive into a file that tsrun and\n"
+    "libtsrt run without Python and without PyTorch.\n"
+    "\n"
+    "  tsc resnet.pt -o resnet.tsm --input 'x:float32[N,3,224,224]'\n"
+    "  tsc net.py --model 'Net(hidden=256)' --weights net.safetensors -o net.tsm\n"
+    "  tsc net.py --eval --emit=tsir --passes=inline,eliminate_dead\n"
+    "  tsrun resnet.tsm --inputs image.safetensors --output result.safetensors\n";
+
+static const char limits[] =
+    "limits of what is read:\n"
+    "  archive: 65535 members, names of 4096 bytes, 64 MiB of code, pickles of 256 MiB\n"
+    "  pickle: nested 1000 deep, 4194304 values; tensors of rank 64\n"
+    "  safetensors: header of 100 MB, nested 128 deep\n"
+    "  script: nested 1000 deep; the compilation's own memory 1.5 GiB\n";
+
+static const char *const emit_names[] = {"tsm",  "obj", "so",   "ast", "tsir",   "llvm",
+                                         "asm",  "cuda", "ptx", "opencl", NULL};
+
+typedef struct driver {
+    options line;
+    tsc_options compile;
+    render_format format;
+    const char *dump_dir;
+    char *output; /* owned: a name made from the input's */
+    fe_input_type *inputs;
+    ts_str *entries, *passes;
+    const char **levels;
+    char *level_text;
+    bool failed_output; /* standard output is gone */
+    ts_status dump_status;
+} driver;
+
+static void say(const char *text, size_t length) {
+    (void)streams_write(2, text, length); /* nobody is left to tell */
+}
+
+static void say_text(void *user, ts_str text) {
+    (void)user;
+    say(text.data, text.length);
+}
+
+static void print_text(void *user, ts_str text) {
+    driver *d = user;
+    d->failed_output |= !streams_write(1, text.data, text.length);
+}
+
+static void write_dump(void *user, ts_str name, ts_str text) {
+    driver *d = user;
+    if (!d->dump_dir) {
+        ts_buffer heading = {0};
+        ts_buffer_format(&heading, "# %.*s\n", TS_STR_ARG(name));
+        say(heading.data, heading.length);
+        ts_buffer_deinit(&heading);
+        say(text.data, text.length);
+        return;
+    }
+    ts_buffer path = {0};
+    ts_buffer_format(&path, "%s/%.*s", d->dump_dir, TS_STR_ARG(name));
+    ts_buffer_char(&path, 0);
+    ts_file_part part = {text.data, text.length};
+    ts_status status = path.failed ? ts_no_memory() : ts_file_write(path.data, &part, 1);
+    if (status && !d->dump_status)
+        d->dump_status = status;
+    else
+        ts_status_release(status);
+    ts_buffer_deinit(&path);
+}
+
+static void report(void *user, const fe_diagnostics *diagnostics, ts_status status) {
+    driver *d = user;
+    ts_buffer text = {0};
+    if (status || (diagnostics && diagnostics->count))
+        render_all(d->format, diagnostics, status, &text);
+    if (text.failed)
+        say("tsc: error: out of memory\n", 26);
+    else
+        say(text.data, text.length);
+    ts_buffer_deinit(&text);
+}
+
+/* "a,b" of all values of an option, one array of pieces. */
+static ts_str *split_list(const option_values *values, size_t *out_count) {
+    size_t most = values->count;
+    for (size_t i = 0; i < values->count; i++)
+        for (const char *p = values->texts[i]; *p; p++)
+            most += *p == ',';
+    ts_str *out = calloc(most + 1, sizeof *out);
+    size_t count = 0;
+    for (size_t i = 0; out && i < values->count; i++)
+        for (const char *p = values->texts[i]; *p;) {
+            size_t length = strcspn(p, ",");
+            if (length)
+                out[count++] = (ts_str){p, length};
+            p += length + (p[length] == ',');
+        }
+    *out_count = count;
+    return out;
+}
+
+static ts_status read_inputs(driver *d) {
+    const option_values *v = options_all(&d->line, "--input");
+    d->inputs = calloc(v->count + 1, sizeof *d->inputs);
+    if (!d->inputs)
+        return ts_no_memory();
+    for (size_t i = 0; i < v->count; i++) {
+        const char *text = v->texts[i], *colon = strchr(text, ':');
+        if (!colon || !colon[1])
+            return ts_error_make(TS_ERR_INVALID_INPUT, "--input: expected NAME:TYPE, found '%.80s'",
+                                 text);
+        ts_str name = {text, (size_t)(colon - text)}, entry = {0};
+        for (size_t k = name.length; k-- > 0;)
+            if (name.data[k] == '.') {
+                entry = (ts_str){name.data, k};
+                name = (ts_str){name.data + k + 1, name.length - k - 1};
+                break;
+            }
+        for (colon++; *colon == ' '; colon++) {
+        }
+        d->inputs[i] = (fe_input_type){entry, name, ts_str_of(colon)};
+    }
+    d->compile.frontend.inputs = d->inputs;
+    d->compile.frontend.input_count = v->count;
+    return NULL;
+}
+
+static ts_status read_levels(driver *d) {
+    size_t count = 0;
+    ts_str *list = split_list(options_all(&d->line, "--cpu"), &count);
+    d->levels = calloc(count + 2, sizeof *d->levels);
+    size_t bytes = 1;
+    for (size_t i = 0; i < count; i++)
+        bytes += list[i].length + 1;
+    char *at = d->level_text = malloc(bytes);
+    ts_status status = !list || !d->levels || !at ? ts_no_memory() : NULL;
+    for (size_t i = 0; i < count && !status; i++) {
+        memcpy(at, list[i].data, list[i].length);
+        at[list[i].length] = 0;
+        d->levels[i] = at;
+        at += list[i].length + 1;
+    }
+    free(list);
+    if (status)
+        return status;
+    if (count == 0)
+        d->levels[count++] = "x86-64-v3";
+    d->compile.levels = d->levels;
+    d->compile.level_count = count;
+    return NULL;
+}
+
+static ts_status read_emit(driver *d) {
+    static const tsc_emit emits[] = {TSC_EMIT_TSM,  TSC_EMIT_OBJ, TSC_EMIT_SO,  TSC_EMIT_AST,
+                                     TSC_EMIT_TSIR, TSC_EMIT_LLVM, TSC_EMIT_ASM, TSC_EMIT_CUDA,
+                                     TSC_EMIT_PTX,  TSC_EMIT_OPENCL};
+    static const struct {
+        const char *suffix;
+        tsc_emit emit;
+    } suffixes[] = {{".o", TSC_EMIT_OBJ},   {".so", TSC_EMIT_SO}, {".tsir", TSC_EMIT_TSIR},
+                    {".ll", TSC_EMIT_LLVM}, {".s", TSC_EMIT_ASM}};
+    const char *name = options_get(&d->line, "--emit");
+    d->compile.emit = TSC_EMIT_TSM;
+    for (size_t i = 0; !name && d->compile.output && i < sizeof suffixes / sizeof *suffixes; i++)
+        if (ts_str_ends_with(ts_str_of(d->compile.output), suffixes[i].suffix))
+            d->compile.emit = suffixes[i].emit;
+    if (!name && d->compile.stop_after.length)
+        d->compile.emit = TSC_EMIT_TSIR;
+    if (!name)
+        return NULL;
+    for (size_t i = 0; emit_names[i]; i++)
+        if (strcmp(emit_names[i], name) == 0) {
+            d->compile.emit = emits[i];
+            return NULL;
+        }
+    return options_unknown_word("--emit", name, emit_names);
+}
+
+static ts_status check_pass(const char *option, ts_str name) {
+    size_t count = 0;
+    const pass_info *table = pass_table(&count);
+    for (size_t i = 0; i < count; i++)
+        if (ts_str_is(name, table[i].name))
+            return NULL;
+    const char **words = calloc(count + 1, sizeof *words);
+    char text[64];
+    snprintf(text, sizeof text, "%.*s", (int)(name.length < 63 ? name.length : 63), name.data);
+    for (size_t i = 0; words && i < count; i++)
+        words[i] = table[i].name;
+    ts_buffer what = {0};
+    ts_buffer_format(&what, "%s: pass", option);
+    ts_buffer_char(&what, 0);
+    ts_status status = words && !what.failed ? options_unknown_word(what.data, text, words)
+                                             : ts_no_memory();
+    free(words);
+    ts_buffer_deinit(&what);
+    return status;
+}
+
+static ts_status read_passes(driver *d) {
+    if (options_has(&d->line, "--passes")) {
+        const char *text = options_get(&d->line, "--passes");
+        d->passes = split_list(&(option_values){&text, 1}, &d->compile.pass_count);
+        if (!d->passes)
+            return ts_no_memory();
+        d->compile.passes = d->passes;
+        for (size_t i = 0; i < d->compile.pass_count; i++)
+            TS_TRY(check_pass("--passes", d->passes[i]));
+    }
+    d->compile.stop_after = ts_str_of(options_get(&d->line, "--stop-after"));
+    if (d->compile.stop_after.length && !ts_str_is(d->compile.stop_after, "frontend"))
+        TS_TRY(check_pass("--stop-after", d->compile.stop_after));
+    const char *dump = options_get(&d->line, "--dump");
+    if (!dump)
+        return NULL;
+    d->compile.dump_all = strcmp(dump, "all") == 0;
+    d->compile.dump_changed = strcmp(dump, "changed") == 0;
+    if (d->compile.dump_all || d->compile.dump_changed)
+        return NULL;
+    d->compile.dump_one = ts_str_of(dump);
+    return check_pass("--dump", d->compile.dump_one);
+}
+
+/* INPUT.tsm beside where we are, for artifacts; texts go to standard output. */
+static ts_status read_output(driver *d, const char *input) {
+    static const char *const suffixes[] = {[TSC_EMIT_TSM] = ".tsm", [TSC_EMIT_OBJ] = ".o",
+                                           [TSC_EMIT_SO] = ".so",   [TSC_EMIT_LLVM] = ".ll",
+                                           [TSC_EMIT_ASM] = ".s",   [TSC_EMIT_CUDA] = ".cu",
+                                           [TSC_EMIT_PTX] = ".ptx", [TSC_EMIT_OPENCL] = ".cl"};
+    tsc_emit emit = d->compile.emit;
+    bool is_text = emit == TSC_EMIT_TSIR || emit == TSC_EMIT_AST || emit == TSC_EMIT_NOTHING;
+    if (d->compile.output) {
+        struct stat in, out;
+        if (stat(input, &in) == 0 && stat(d->compile.output, &out) == 0 &&
+            in.st_dev == out.st_dev && in.st_ino == out.st_ino)
+            return ts_error_make(TS_ERR_INVALID_INPUT, "the output would replace the input %s",
+                                 input);
+        return NULL;
+    }
+    if (is_text)
+        return NULL;
+    const char *slash = strrchr(input, '/'), *name = slash ? slash + 1 : input;
+    const char *dot = strrchr(name, '.');
+    size_t stem = dot && dot != name ? (size_t)(dot - name) : strlen(name);
+    size_t size = stem + strlen(suffixes[emit]) + 1;
+    d->output = malloc(size);
+    if (!d->output)
+        return ts_no_memory();
+    snprintf(d->output, size, "%.*s%s", (int)stem, name, suffixes[emit]);
+    d->compile.output = d->output;
+    return NULL;
+}
+
+static ts_status read_target(const driver *d) {
+    static const char *const targets[] = {"cpu", "cuda", "opencl", NULL};
+    const char *target = options_get(&d->line, "--target");
+    if (!target || strcmp(target, "cpu") == 0)
+        return NULL;
+    if (strcmp(target, "cuda") == 0 || strcmp(target, "opencl") == 0)
+        return ts_error_make(TS_ERR_UNSUPPORTED, "--target %s is not supported yet", target);
+    return options_unknown_word("--target", target, targets);
+}
+
+static ts_status read_options(driver *d) {
+    const options *line = &d->line;
+    fe_options *f = &d->compile.frontend;
+    const char *format = options_get(line, "--diagnostics");
+    if (format && strcmp(format, "json") != 0 && strcmp(format, "text") != 0)
+        return options_unknown_word("--diagnostics", format,
+                                    (const char *const[]){"text", "json", NULL});
+    d->format = format && format[0] == 'j' ? RENDER_JSON : RENDER_TEXT;
+    if (line->operand_count != 1)
+        return ts_error_make(TS_ERR_INVALID_INPUT, "expected one input, found %zu%s",
+                             line->operand_count, line->operand_count ? "" : "; --help explains");
+    const char *input = line->operands[0];
+    f->path = ts_str_of(input);
+    f->model_expression = ts_str_of(options_get(line, "--model"));
+    f->weights_path = ts_str_of(options_get(line, "--weights"));
+    f->ignore_crc = options_has(line, "--ignore-crc");
+    f->has_seed = options_has(line, "--seed");
+    int64_t seed = 0;
+    TS_TRY(options_number(line, "--seed", INT64_MIN, INT64_MAX, &seed));
+    f->seed = (uint64_t)seed;
+    bool eval = options_has(line, "--eval"), train = options_has(line, "--train");
+    if (eval && train)
+        return ts_error_make(TS_ERR_INVALID_INPUT, "--eval and --train exclude each other");
+    f->training = eval ? 0 : train ? 1 : -1;
+    d->entries = split_list(options_all(line, "--entry"), &f->entry_count);
+    if (!d->entries)
+        return ts_no_memory();
+    f->entries = d->entries;
+    int64_t level = 2;
+    TS_TRY(options_number(line, "-O", 0, 3, &level));
+    d->compile.opt_level = (int)level;
+    d->compile.fast_math = options_has(line, "--fast-math");
+    d->compile.output = options_get(line, "--output");
+    d->compile.example = options_get(line, "--example");
+    d->compile.verify_each = options_has(line, "--verify-each");
+    d->compile.check_each = options_has(line, "--check-each");
+    d->compile.want_stats = options_has(line, "--stats") || options_has(line, "--verbose");
+    d->dump_dir = options_get(line, "--dump-dir");
+    TS_TRY(read_target(d));
+    TS_TRY(read_inputs(d));
+    TS_TRY(read_levels(d));
+    TS_TRY(read_passes(d));
+    TS_TRY(read_emit(d));
+    return read_output(d, input);
+}
+
+/* --help and the like: true where one was given and printed. */
+static bool answer(driver *d) {
+    ts_buffer text = {0};
+    const options *line = &d->line;
+    bool is_asked = true;
+    if (options_has(line, "--help")) {
+        ts_buffer_text(&text, usage);
+        options_help(rows, ROW_COUNT, &text);
+    } else if (options_has(line, "--version")) {
+        ts_buffer_text(&text, "tsc " TSC_VERSION "\n");
+        if (options_has(line, "--verbose"))
+            ts_buffer_text(&text, limits);
+    } else if (options_has(line, "--list-passes")) {
+        size_t count = 0;
+        const pass_info *table = pass_table(&count);
+        for (size_t i = 0; i < count; i++)
+            ts_buffer_format(&text, "%-22s -O%d  %s\n", table[i].name, table[i].level,
+                             table[i].summary);
+    } else if (options_has(line, "--list-ops")) {
+        for (int i = 0; i < OP_COUNT; i++)
+            ts_buffer_format(&text, "%s\n", rt_op_get((rt_op)i)->schema);
+    } else {
+        is_asked = false;
+    }
+    if (is_asked)
+        print_text(d, (ts_str){text.data, text.length});
+    ts_buffer_deinit(&text);
+    return is_asked;
+}
+
+/* What the user typed, what the system or the model is to blame for, and success. */
+static int exit_status(const driver *d, ts_status status, bool is_usage) {
+    if (status)
+        return is_usage && ts_status_code(status) == TS_ERR_INVALID_INPUT ? 2 : 1;
+    return d->failed_output ? 1 : 0;
+}
+
+int main(int argc, char **argv) {
+    streams_init();
+    driver d = {0};
+    bool is_usage = true, is_asked = false;
+    ts_status status = options_parse(rows, ROW_COUNT, argc, argv, &d.line);
+    if (!status)
+        is_asked = answer(&d);
+    if (!status && !is_asked)
+        status = read_options(&d);
+    if (status) {
+        report(&d, NULL, status);
+    } else if (!is_asked) {
+        tsc_callbacks callbacks = {&d, print_text, write_dump, say_text, report};
+        is_usage = false;
+        status = tsc_compile(&d.compile, &callbacks);
+        if (!status && d.dump_status) {
+            status = d.dump_status;
+            d.dump_status = NULL;
+            report(&d, NULL, status);
+        }
+    }
+    int result = exit_status(&d, status, is_usage);
+    ts_status_release(status);
+    ts_status_release(d.dump_status);
+    free(d.output);
+    free(d.inputs);
+    free(d.entries);
+    free(d.passes);
+    free(d.levels);
+    free(d.level_text);
+    options_deinit(&d.line);
+    return result;
+}
