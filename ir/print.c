@@ -204,7 +204,10 @@ static void print_result_types(ir_printer *p, const ir_op *op, const char *befor
 static void print_core(ir_printer *p, const ir_op *op) {
     const ir_schema *schema = ir_schema_of(p->m, op->core);
     ts_str name = rt_op_name(op->core);
-    if (ir_opcode_find(name) != IR_OPCODE_COUNT)
+    ts_str head = {name.data, 0};
+    while (head.length < name.length && name.data[head.length] != '.')
+        head.length++;
+    if (ir_opcode_find(head) != IR_OPCODE_COUNT)
         ts_buffer_text(p->out, "core.");
     ts_buffer_str(p->out, name);
     ts_buffer_char(p->out, '(');
