@@ -394,7 +394,8 @@ static void print_function(ir_printer *p, const ir_function *f) {
             ts_buffer_text(out, ", ");
         const ir_value *v = f->body->parameters[i];
         print_use(p, v);
-        if (!ts_str_equal(f->parameter_names[i], p->names[v->number])) {
+        if (f->parameter_names[i].length &&
+            !ts_str_equal(f->parameter_names[i], p->names[v->number])) {
             ts_buffer_text(out, " as ");
             ir_print_string(f->parameter_names[i], out);
         }
