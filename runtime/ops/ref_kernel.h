@@ -7,6 +7,7 @@
 #include "runtime/base/buffer.h"
 #include "runtime/ops/ops.h"
 
+#ifndef KERNEL
 #define KERNEL(name)                                                                               \
     ts_status rt_ref_##name(rt_context *context, const rt_value *args, rt_value *outs);            \
     ts_status rt_ref_##name(TS_UNUSED rt_context *context, TS_UNUSED const rt_value *args,         \
@@ -18,6 +19,8 @@
     ts_status rt_infer_##name(TS_UNUSED const rt_infer_context *ic, TS_UNUSED const rt_fact *args, \
                               TS_UNUSED size_t arg_count, TS_UNUSED rt_fact *outs,                 \
                               TS_UNUSED size_t out_count)
+
+#endif
 
 typedef enum rt_number_kind { NUMBER_INT, NUMBER_FLOAT, NUMBER_COMPLEX } rt_number_kind;
 
