@@ -52,9 +52,9 @@ LIKE(like_other, 2)
 LIKE(like_two, 3)
 LIKE(like_three, 4)
 
-RULE(like_self) { return like(&args[0], dtype_of(&args[0]), outs); }
+RULE(factory_self) { return like(&args[0], dtype_of(&args[0]), outs); }
 
-RULE(like_self_mask) {
+RULE(factory_self_mask) {
     outs[0] = args[0];
     return like(&args[0], RT_bool, &outs[1]);
 }
@@ -211,12 +211,5 @@ RULE(broadcast_two) {
     TS_TRY(rt_fact_broadcast(ic, args[0].dims, args[0].rank, args[1].dims, args[1].rank, &dims,
                              &rank));
     outs[0] = rt_fact_tensor(dtype_of(&args[0]), rank, dims);
-    return NULL;
-}
-
-RULE(complex_of_two) {
-    rt_dtype dtype = dtype_of(&args[0]);
-    TS_TRY(rt_infer_broadcast_two(ic, args, arg_count, outs, out_count));
-    outs[0].dtype = dtype == RT_DTYPE_UNKNOWN ? dtype : rt_dtype_complex(dtype);
     return NULL;
 }

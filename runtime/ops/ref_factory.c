@@ -335,38 +335,6 @@ KERNEL(as_tensor) {
     return done(t, outs);
 }
 
-KERNEL(complex) {
-    rt_tensor *re = args[0].as.tensor, *im = args[1].as.tensor, *t, *a = NULL, *b = NULL;
-    int64_t sizes[RT_MAX_RANK];
-    int rank;
-    rt_dtype part = (rt_dtype)re->dtype;
-    if (re->dtype != im->dtype || !rt_dtype_is_float(part))
-        return ts_raise("RuntimeError", "Expected object of scalar type %s but got scalar type %s "
-                                        "for second argument",
-                        rt_dtype_message_name(part), rt_dtype_message_name((rt_dtype)im->dtype));
-    TS_TRY(rt_broadcast(re->sizes, re->rank, im->sizes, im->rank, sizes, &rank));
-    TS_TRY(rt_tensor_make(rt_dtype_complex(part), sizes, rank, &t));
-    ts_status status = rt_tensor_expand(re, sizes, rank, &a);
-    if (!status)
-        status = rt_tensor_expand(im, sizes, rank, &b);
-    if (!status) {
-        rt_cursor x, y;
-        char *data = t->data;
-        rt_cursor_start(&y, b);
-        for (rt_cursor_start(&x, a); x.left; rt_cursor_next(&x), rt_cursor_next(&y)) {
-            rt_complex128 c = {rt_load_double(part, x.data), rt_load_double(part, y.data)};
-            rt_store_complex((rt_dtype)t->dtype, data, c);
-            data += rt_dtype_size((rt_dtype)t->dtype);
-        }
-        *outs = rt_from_tensor(t);
-    }
-    rt_tensor_release(a);
-    rt_tensor_release(b);
-    if (status)
-        rt_tensor_release(t);
-    return status;
-}
-
 /* ---- windows ---- */
 
 typedef enum window { WINDOW_COSINE, WINDOW_BARTLETT, WINDOW_KAISER } window;

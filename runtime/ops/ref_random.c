@@ -217,11 +217,11 @@ RANDINT(randint_generator, rt_int(0), args[0], args[1], args[2], args[3])
 RANDINT(randint_low, args[0], args[1], args[2], rt_none(), args[3])
 RANDINT(randint_low_generator, args[0], args[1], args[2], args[3], args[4])
 
-#define RANDINT_LIKE(name, low, high, generator, dtype_value)                                            \
+#define RANDINT_LIKE(name, low, high, generator, dtype_value)                                      \
     KERNEL(name) {                                                                                 \
         const rt_tensor *t = args[0].as.tensor;                                                    \
         return randint(context, low, high, t->sizes, t->rank, generator,                           \
-                       rt_as_dtype(dtype_value, (rt_dtype)t->dtype), outs);                              \
+                       rt_as_dtype(dtype_value, (rt_dtype)t->dtype), outs);                        \
     }
 RANDINT_LIKE(randint_like, rt_int(0), args[1], rt_none(), args[2])
 RANDINT_LIKE(randint_like_generator, rt_int(0), args[1], args[2], args[3])
