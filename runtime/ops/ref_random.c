@@ -1,7 +1,6 @@
 /* runtime/ops/ref_random.c - random tensors as PyTorch's CPU kernels draw them.
  *
- * The order of draws is ATen's (DistributionTemplates.h); bernoulli of a number and exponential
- * follow its MKL path: one 32-bit draw seeds the MCG31m1 generator that makes the whole tensor. */
+ * The order of draws is ATen's (DistributionTemplates.h), and so are the fused multiply-adds. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -11,12 +10,7 @@
 typedef double (*draw_function)(rt_generator *g, rt_dtype dtype, const double *p);
 
 static double uniform01(rt_generator *g, rt_dtype dtype) {
-    switch (dtype) {
-    case RT_float64: return rt_uniform_double(g);
-    case RT_float16: return (rt_random32(g) & 0x7ff) * 0x1p-11;
-    case RT_bfloat16: return (rt_random32(g) & 0xff) * 0x1p-8;
-    default: return rt_uniform_float(g);
-    }
+    return dtype == RT_float64 ? rt_uniform_double(g) : rt_uniform_float(g);
 }
 
 static ts_status each(rt_tensor *t, rt_generator *g, draw_function draw, const double *p) {
@@ -30,17 +24,17 @@ static ts_status each(rt_tensor *t, rt_generator *g, draw_function draw, const d
 static double draw_uniform(rt_generator *g, rt_dtype dtype, const double *p) {
     double u = uniform01(g, dtype);
     if (dtype == RT_float64)
-        return u * (p[1] - p[0]) + p[0];
+        return fma(u, p[1] - p[0], p[0]);
     float from = (float)p[0], to = (float)p[1];
-    return (float)u * (to - from) + from;
+    return fmaf((float)u, to - from, from);
 }
 
 static double draw_normal(rt_generator *g, TS_UNUSED rt_dtype dtype, const double *p) {
-    return rt_normal(g) * p[1] + p[0];
+    return fma(rt_normal(g), p[1], p[0]);
 }
 
 static double draw_log_normal(rt_generator *g, TS_UNUSED rt_dtype dtype, const double *p) {
-    return exp(rt_normal(g) * p[1] + p[0]);
+    return exp(fma(rt_normal(g), p[1], p[0]));
 }
 
 static double draw_cauchy(rt_generator *g, TS_UNUSED rt_dtype dtype, const double *p) {
@@ -306,45 +300,26 @@ IN_PLACE(random__from, 3,
          rt_is_none(args[2]) ? int_into(t, g, args[1].as.i, (uint64_t)INT64_MAX - (uint64_t)args[1].as.i)
                              : randint_into(t, g, args[1].as.i, args[2].as.i))
 
-/* ---- the MKL path ---- */
-
-/* MCG31m1: x = 1132489760 x mod (2^31 - 1), started from the seed. */
-typedef struct mcg31 {
-    uint64_t x;
-} mcg31;
-
-static mcg31 mcg31_start(uint32_t seed) {
-    mcg31 m = {seed % 0x7fffffff};
-    if (m.x == 0)
-        m.x = 1;
-    return m;
-}
-
-static double mcg31_next(mcg31 *m) {
-    double u = (double)m->x / 0x7fffffff;
-    m->x = m->x * 1132489760 % 0x7fffffff;
-    return u;
-}
-
 static ts_status bernoulli_into(rt_tensor *t, rt_generator *g, double p) {
     rt_cursor c;
     if (!(p >= 0 && p <= 1))
         return ts_raise("RuntimeError", "bernoulli_ expects p to be in [0, 1], but got p=%g", p);
-    mcg31 m = mcg31_start(rt_random32(g));
     for (rt_cursor_start(&c, t); c.left; rt_cursor_next(&c))
-        rt_store_int((rt_dtype)t->dtype, c.data, mcg31_next(&m) < p);
+        rt_store_int((rt_dtype)t->dtype, c.data, rt_uniform_double(g) < p);
     return NULL;
 }
 
+static double exponential(rt_generator *g) { return -log1p(-rt_uniform_double(g)); }
+
+static double draw_exponential(rt_generator *g, TS_UNUSED rt_dtype dtype, const double *p) {
+    return exponential(g) / p[0];
+}
+
 static ts_status exponential_into(rt_tensor *t, rt_generator *g, double lambda) {
-    rt_cursor c;
     if (!(lambda > 0))
         return ts_raise("RuntimeError", "exponential_ expects lambda > 0.0, but found lambda=%g",
                         lambda);
-    mcg31 m = mcg31_start(rt_random32(g));
-    for (rt_cursor_start(&c, t); c.left; rt_cursor_next(&c))
-        rt_store_double((rt_dtype)t->dtype, c.data, -log(mcg31_next(&m)) / lambda);
-    return NULL;
+    return each(t, g, draw_exponential, &lambda);
 }
 
 IN_PLACE(bernoulli__float, 2, bernoulli_into(t, g, args[1].as.f))
@@ -461,16 +436,13 @@ static ts_status multinomial_rows(const rt_tensor *p, rt_generator *g, int64_t s
     size_t bytes = rt_dtype_size(dtype);
     double *q = w + n;
     bool by_race = !replacement || samples == 1;
-    mcg31 m = {0};
-    if (by_race)
-        m = mcg31_start(rt_random32(g));
     for (int64_t r = 0; r < rows; r++) {
         for (int64_t i = 0; i < n; i++)
             w[i] = rt_load_double(dtype, (char *)p->data + (size_t)(r * n + i) * bytes);
         TS_TRY(check_weights(w, n));
         if (by_race) { /* exponential race: the largest w / q wins */
             for (int64_t i = 0; i < n; i++)
-                q[i] = w[i] / -log(mcg31_next(&m));
+                q[i] = w[i] / (float)exponential(g);
             for (int64_t k = 0; k < samples; k++) {
                 int64_t best = 0;
                 for (int64_t i = 1; i < n; i++)
