@@ -1,0 +1,277 @@
+/* runtime/model.c - loading: map, check, choose a CPU level, map its code. Nothing of a file runs
+ * before all checks but the weights' checksum are done. */
+#include "runtime/runtime_internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#if defined(__aarch64__)
+enum { THIS_MACHINE = TSM_MACHINE_AARCH64 };
+#else
+enum { THIS_MACHINE = TSM_MACHINE_X86_64 };
+#endif
+
+uint32_t tsrt_version(void) {
+    return TSRT_VERSION_MAJOR * 10000 + TSRT_VERSION_MINOR * 100 + TSRT_VERSION_PATCH;
+}
+
+const char *tsrt_version_text(void) { return "0.1.0"; }
+
+/* ---- release ---- */
+
+static void destroy(tsrt_model *m) {
+    if (m->code)
+        munmap(m->code, m->code_length);
+    if (m->is_mapped)
+        munmap((void *)(uintptr_t)m->data, m->length);
+    free(m->kernels);
+    free(m->functions);
+    ts_arena_release(m->arena);
+    free(m);
+}
+
+tsrt_model *tsrt_model_retain(tsrt_model *model) {
+    atomic_fetch_add_explicit(&model->references, 1, memory_order_relaxed);
+    return model;
+}
+
+void tsrt_model_release(tsrt_model *model) {
+    if (model && atomic_fetch_sub_explicit(&model->references, 1, memory_order_acq_rel) == 1)
+        destroy(model);
+}
+
+/* ---- code ---- */
+
+static int feature_count(uint64_t f) {
+    int n = 0;
+    for (; f; f &= f - 1)
+        n++;
+    return n;
+}
+
+static ts_status choose_level(tsrt_model *m, const char *wanted) {
+    uint64_t ours = rt_cpu_features();
+    const tsm_section *best = NULL, *nearest = NULL;
+    for (size_t i = 0; i < m->section_count; i++) {
+        const tsm_section *s = &m->sections[i];
+        if (s->kind != TSM_SECTION_CODE || s->machine != THIS_MACHINE)
+            continue;
+        if (wanted && strcmp(wanted, s->level) != 0)
+            continue;
+        if (s->features & ~ours) {
+            if (!nearest || feature_count(s->features) < feature_count(nearest->features))
+                nearest = s;
+        } else if (!best || feature_count(s->features) > feature_count(best->features)) {
+            best = s;
+        }
+    }
+    m->code_section = best;
+    if (best)
+        return NULL;
+    if (nearest) {
+        char missing[160], have[160];
+        rt_cpu_names(nearest->features & ~ours, missing, sizeof missing);
+        rt_cpu_names(ours, have, sizeof have);
+        return ts_error_make(TS_ERR_UNSUPPORTED,
+                             "the model needs %s (level %s), which this processor lacks; it has "
+                             "%s: compile with a lower --cpu",
+                             missing, nearest->level, have);
+    }
+    if (wanted)
+        return ts_error_make(TS_ERR_INVALID_INPUT, "the file holds no code of level %.40s",
+                             wanted);
+    return ts_error_make(TS_ERR_UNSUPPORTED, "the file holds no code for this kind of processor");
+}
+
+/* File-backed where that is allowed, so that processes share the pages; a noexec mount or bytes in
+ * memory take a private copy, which is never writable and executable at once. */
+static ts_status map_code(tsrt_model *m, int fd) {
+    const tsm_section *s = m->code_section;
+    size_t length = (size_t)s->bytes;
+    if (length < sizeof(tsm_code_header))
+        return ts_error_make(TS_ERR_INVALID_FILE, "section code: too short");
+    void *p = MAP_FAILED;
+    if (fd >= 0)
+        p = mmap(NULL, length, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, (off_t)s->offset);
+    if (p == MAP_FAILED) {
+        p = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (p == MAP_FAILED)
+            return ts_no_memory();
+        memcpy(p, m->data + s->offset, length);
+        if (mprotect(p, length, PROT_READ | PROT_EXEC) != 0) {
+            int error = errno;
+            munmap(p, length);
+            return ts_error_make(TS_ERR_IO, "mapping code: %s", strerror(error));
+        }
+    }
+    m->code = p;
+    m->code_length = length;
+    return NULL;
+}
+
+static ts_status bind_functions(tsrt_model *m) {
+    tsm_code_header h;
+    memcpy(&h, m->code, sizeof h);
+    size_t count = m->program.function_count;
+    if (h.function_count != count || h.code_offset > m->code_length ||
+        sizeof h + 4 * count > h.code_offset)
+        return ts_error_make(TS_ERR_INVALID_FILE, "section code: function table is out of range");
+    m->functions = calloc(count + 1, sizeof *m->functions);
+    if (!m->functions)
+        return ts_no_memory();
+    for (size_t i = 0; i < count; i++) {
+        uint32_t offset;
+        memcpy(&offset, m->code + sizeof h + 4 * i, 4);
+        if (offset < h.code_offset || offset >= m->code_length)
+            return ts_error_make(TS_ERR_INVALID_FILE, "section code: function outside of it");
+        unsigned char *at = m->code + offset;
+        memcpy(&m->functions[i], &at, sizeof at); /* data to function pointer */
+    }
+    return NULL;
+}
+
+/* ---- loading ---- */
+
+static ts_status read_program(tsrt_model *m) {
+    const tsm_section *program = NULL;
+    for (size_t i = 0; i < m->section_count; i++) {
+        const tsm_section *s = &m->sections[i];
+        if (s->kind == TSM_SECTION_PROGRAM)
+            program = s;
+        if (s->kind == TSM_SECTION_WEIGHTS) {
+            m->weights = (const char *)m->data + s->offset;
+            m->weight_bytes = s->bytes;
+        }
+    }
+    if (!program)
+        return ts_error_make(TS_ERR_INVALID_FILE, "the file has no program section");
+    m->arena = ts_arena_create(0);
+    if (!m->arena)
+        return ts_no_memory();
+    /* The arena reports a failed allocation by a jump; the tables are small. */
+    jmp_buf failed;
+    if (setjmp(failed))
+        return ts_no_memory();
+    ts_arena_set_handler(m->arena, &failed);
+    ts_status status = rt_program_read(m->arena, m->data + program->offset,
+                                       (size_t)program->bytes, m->weight_bytes, &m->program);
+    ts_arena_set_handler(m->arena, NULL);
+    return status;
+}
+
+static ts_status load(tsrt_model *m, int fd, const tsrt_load_options *options) {
+    TS_TRY(tsm_validate(m->data, m->length, &m->sections, &m->section_count));
+    TS_TRY(choose_level(m, options ? options->cpu_level : NULL));
+    if (options && options->verify_weights)
+        for (size_t i = 0; i < m->section_count; i++)
+            if (m->sections[i].kind == TSM_SECTION_WEIGHTS)
+                TS_TRY(tsm_validate_section(m->data, &m->sections[i]));
+    TS_TRY(read_program(m));
+    TS_TRY(rt_model_bind_operators(m));
+    TS_TRY(map_code(m, fd));
+    return bind_functions(m);
+}
+
+static ts_status make_model(tsrt_model **out) {
+    tsrt_model *m = calloc(1, sizeof *m);
+    *out = m;
+    if (!m)
+        return ts_no_memory();
+    atomic_init(&m->references, 1);
+    return NULL;
+}
+
+static ts_status map_file(tsrt_model *m, const char *path, int *out_fd) {
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    *out_fd = fd;
+    if (fd < 0)
+        return ts_error_make(TS_ERR_IO, "%s: %s", path, strerror(errno));
+    struct stat s;
+    if (fstat(fd, &s) != 0)
+        return ts_error_make(TS_ERR_IO, "%s: %s", path, strerror(errno));
+    if (!S_ISREG(s.st_mode))
+        return ts_error_make(TS_ERR_INVALID_FILE, "%s: expected a regular file", path);
+    m->length = (size_t)s.st_size;
+    if (m->length == 0)
+        return NULL;
+    void *p = mmap(NULL, m->length, PROT_READ, MAP_SHARED, fd, 0);
+    if (p == MAP_FAILED)
+        return ts_error_make(TS_ERR_IO, "%s: %s", path, strerror(errno));
+    m->data = p;
+    m->is_mapped = true;
+    return NULL;
+}
+
+tsrt_status *tsrt_model_load(const char *path, const tsrt_load_options *options,
+                             tsrt_model **out_model) {
+    uint64_t begin = rt_now_ns();
+    *out_model = NULL;
+    tsrt_model *m = NULL;
+    int fd = -1;
+    ts_status status = path ? make_model(&m)
+                            : ts_error_make(TS_ERR_INVALID_INPUT, "expected a path, found NULL");
+    if (!status)
+        status = map_file(m, path, &fd);
+    if (!status) {
+        status = load(m, fd, options);
+        if (status)
+            status = ts_status_context(status, "while loading %s", path);
+    }
+    if (fd >= 0)
+        close(fd);
+    if (status) {
+        tsrt_model_release(m);
+        return rt_out(status);
+    }
+    m->load_ns = rt_now_ns() - begin;
+    *out_model = m;
+    return NULL;
+}
+
+tsrt_status *tsrt_model_load_bytes(const void *data, size_t length,
+                                   const tsrt_load_options *options, tsrt_model **out_model) {
+    uint64_t begin = rt_now_ns();
+    *out_model = NULL;
+    if (!data && length)
+        return rt_out(ts_error_make(TS_ERR_INVALID_INPUT, "expected bytes, found NULL"));
+    tsrt_model *m = NULL;
+    ts_status status = make_model(&m);
+    if (!status && (uintptr_t)data % 64 != 0 && length) {
+        void *copy = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+                          0);
+        if (copy == MAP_FAILED) {
+            status = ts_no_memory();
+        } else {
+            memcpy(copy, data, length);
+            data = copy;
+            m->is_mapped = true;
+        }
+    }
+    if (!status) {
+        m->data = data;
+        m->length = length;
+        status = load(m, -1, options);
+    }
+    if (status) {
+        tsrt_model_release(m);
+        return rt_out(status);
+    }
+    m->load_ns = rt_now_ns() - begin;
+    *out_model = m;
+    return NULL;
+}
+
+tsrt_status *tsrt_model_verify(const tsrt_model *model) {
+    for (size_t i = 0; i < model->section_count; i++) {
+        ts_status status = tsm_validate_section(model->data, &model->sections[i]);
+        if (status)
+            return rt_out(status);
+    }
+    return NULL;
+}

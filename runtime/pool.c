@@ -1,0 +1,119 @@
+/* runtime/pool.c - memory of results, kept for the next run: after the first run of a size the
+ * system is asked for nothing more. Blocks go to free lists by size class (four to a power of
+ * two), so at most a fifth of a block is lost. A storage may outlive the session: it keeps the
+ * pool alive. */
+#include "runtime/runtime_internal.h"
+
+#include <stdlib.h>
+
+enum { CLASS_COUNT = 4 * 44, BLOCK_ALIGN = 64 };
+
+typedef struct block { /* while it is free, its first bytes link it */
+    struct block *next;
+} block;
+
+struct rt_pool {
+    atomic_size_t references;
+    pthread_mutex_t lock;
+    block *free_lists[CLASS_COUNT];
+    uint64_t held, peak, allocations, limit;
+};
+
+static size_t class_bytes(int c) {
+    size_t base = (size_t)64 << (c / 4);
+    return base + base / 4 * (size_t)(c % 4);
+}
+
+static int size_class(size_t bytes) {
+    int c = 0;
+    if (bytes > 64) {
+        int log = 63 - __builtin_clzll((unsigned long long)bytes);
+        c = (log - 6) * 4;
+    }
+    while (c < CLASS_COUNT && class_bytes(c) < bytes)
+        c++;
+    return c;
+}
+
+ts_status rt_pool_make(rt_pool **out) {
+    rt_pool *pool = calloc(1, sizeof *pool);
+    *out = pool;
+    if (!pool)
+        return ts_no_memory();
+    atomic_init(&pool->references, 1);
+    pthread_mutex_init(&pool->lock, NULL);
+    return NULL;
+}
+
+void rt_pool_release(rt_pool *pool) {
+    if (!pool ||
+        atomic_fetch_sub_explicit(&pool->references, 1, memory_order_acq_rel) != 1)
+        return;
+    for (int c = 0; c < CLASS_COUNT; c++)
+        while (pool->free_lists[c]) {
+            block *b = pool->free_lists[c];
+            pool->free_lists[c] = b->next;
+            free(b);
+        }
+    pthread_mutex_destroy(&pool->lock);
+    free(pool);
+}
+
+void rt_pool_set_limit(rt_pool *pool, uint64_t bytes) { pool->limit = bytes; }
+
+static void give_back(rt_storage *storage) {
+    rt_pool *pool = storage->owner;
+    int c = size_class(storage->bytes);
+    block *b = storage->data;
+    pthread_mutex_lock(&pool->lock);
+    pool->held -= class_bytes(c);
+    b->next = pool->free_lists[c];
+    pool->free_lists[c] = b;
+    pthread_mutex_unlock(&pool->lock);
+    rt_pool_release(pool);
+}
+
+ts_status rt_pool_storage(rt_pool *pool, size_t bytes, rt_storage **out) {
+    *out = NULL;
+    int c = size_class(bytes);
+    if (c >= CLASS_COUNT)
+        return ts_no_memory();
+    size_t room = class_bytes(c);
+    pthread_mutex_lock(&pool->lock);
+    bool over = pool->limit && pool->held + room > pool->limit;
+    block *b = over ? NULL : pool->free_lists[c];
+    if (b)
+        pool->free_lists[c] = b->next;
+    else
+        pool->allocations += !over;
+    if (!over) {
+        pool->held += room;
+        if (pool->held > pool->peak)
+            pool->peak = pool->held;
+    }
+    pthread_mutex_unlock(&pool->lock);
+    if (over)
+        return ts_error_make(TS_ERR_NO_MEMORY, "the session's memory limit of %llu bytes is met",
+                             (unsigned long long)pool->limit);
+    if (!b)
+        b = aligned_alloc(BLOCK_ALIGN, (room + BLOCK_ALIGN - 1) / BLOCK_ALIGN * BLOCK_ALIGN);
+    ts_status status = b ? rt_storage_wrap(b, bytes, give_back, pool, out) : ts_no_memory();
+    if (status) {
+        pthread_mutex_lock(&pool->lock);
+        pool->held -= room;
+        pthread_mutex_unlock(&pool->lock);
+        free(b);
+        return status;
+    }
+    atomic_fetch_add_explicit(&pool->references, 1, memory_order_relaxed);
+    return NULL;
+}
+
+void rt_pool_statistics(rt_pool *pool, uint64_t *out_held, uint64_t *out_peak,
+                        uint64_t *out_allocations) {
+    pthread_mutex_lock(&pool->lock);
+    *out_held = pool->held;
+    *out_peak = pool->peak;
+    *out_allocations = pool->allocations;
+    pthread_mutex_unlock(&pool->lock);
+}
