@@ -1,4 +1,5 @@
 /* runtime/cpu.c - what this processor can do, and how much of it is ours. */
+#define _GNU_SOURCE
 #include "runtime/runtime_internal.h"
 
 #include <sched.h>

@@ -1,5 +1,6 @@
 /* runtime/model.c - loading: map, check, choose a CPU level, map its code. Nothing of a file runs
  * before all checks but the weights' checksum are done. */
+#define _GNU_SOURCE
 #include "runtime/runtime_internal.h"
 
 #include <errno.h>
@@ -138,7 +139,7 @@ static ts_status bind_functions(tsrt_model *m) {
 
 /* ---- loading ---- */
 
-static ts_status read_program(tsrt_model *m) {
+static const tsm_section *find_sections(tsrt_model *m) {
     const tsm_section *program = NULL;
     for (size_t i = 0; i < m->section_count; i++) {
         const tsm_section *s = &m->sections[i];
@@ -149,18 +150,27 @@ static ts_status read_program(tsrt_model *m) {
             m->weight_bytes = s->bytes;
         }
     }
+    return program;
+}
+
+/* The arena reports a failed allocation by a jump to here. */
+static ts_status read_tables(tsrt_model *m, const tsm_section *program) {
+    jmp_buf failed;
+    if (setjmp(failed))
+        return ts_no_memory();
+    ts_arena_set_handler(m->arena, &failed);
+    return rt_program_read(m->arena, m->data + program->offset, (size_t)program->bytes,
+                           m->weight_bytes, &m->program);
+}
+
+static ts_status read_program(tsrt_model *m) {
+    const tsm_section *program = find_sections(m);
     if (!program)
         return ts_error_make(TS_ERR_INVALID_FILE, "the file has no program section");
     m->arena = ts_arena_create(0);
     if (!m->arena)
         return ts_no_memory();
-    /* The arena reports a failed allocation by a jump; the tables are small. */
-    jmp_buf failed;
-    if (setjmp(failed))
-        return ts_no_memory();
-    ts_arena_set_handler(m->arena, &failed);
-    ts_status status = rt_program_read(m->arena, m->data + program->offset,
-                                       (size_t)program->bytes, m->weight_bytes, &m->program);
+    ts_status status = read_tables(m, program);
     ts_arena_set_handler(m->arena, NULL);
     return status;
 }

@@ -1,4 +1,5 @@
 /* runtime/session.c - sessions and runs. */
+#define _GNU_SOURCE
 #include "runtime/runtime_internal.h"
 
 #include <stdlib.h>

@@ -4,6 +4,7 @@
  *
  * The partition is the caller's and static, so results never depend on who ran what. When another
  * session uses the pool, a caller simply does all parts itself. */
+#define _GNU_SOURCE
 #include "runtime/runtime_internal.h"
 
 #include <sched.h>
