@@ -231,7 +231,7 @@ tsrt_status *tsrt_model_load(const char *path, const tsrt_load_options *options,
     if (!status) {
         status = load(m, fd, options);
         if (status)
-            status = ts_status_context(status, "while loading %s", path);
+            status = ts_status_context(status, "loading %s", path);
     }
     if (fd >= 0)
         close(fd);

@@ -231,9 +231,9 @@ static ts_status service_called_from(rt_run *run, ts_status status, uint32_t fun
         return status;
     ts_str name = s->model->program.functions[function];
     if (at.line)
-        return ts_status_context(status, "while calling %.*s at %.*s:%d", TS_STR_ARG(name),
+        return ts_status_context(status, "calling %.*s at %.*s:%d", TS_STR_ARG(name),
                                  TS_STR_ARG(at.file), at.line);
-    return ts_status_context(status, "while calling %.*s", TS_STR_ARG(name));
+    return ts_status_context(status, "calling %.*s", TS_STR_ARG(name));
 }
 
 static ts_status service_too_deep(rt_run *run) {

@@ -121,7 +121,7 @@ static ts_status check_tensor(const tsrt_model *m, uint32_t type, rt_value v, in
         int64_t *bound = &symbols[TSM_DIM_SYMBOL - d];
         if (*bound >= 0 && *bound != x->sizes[i]) {
             ts_status status = mismatch(m, type, v);
-            return ts_status_context(status, "while %.*s is %lld by an earlier size",
+            return ts_status_context(status, "%.*s is %lld by an earlier size",
                                      TS_STR_ARG(m->program.symbols[TSM_DIM_SYMBOL - d]),
                                      (long long)*bound);
         }
@@ -268,6 +268,6 @@ static ts_status convert(const tsrt_model *m, uint32_t type, rt_value v, int64_t
 ts_status rt_port_convert(const tsrt_model *model, const rt_port *port, rt_value v,
                           int64_t *symbols, rt_value *out) {
     ts_status status = convert(model, port->type, v, symbols, 0, out);
-    return status ? ts_status_context(status, "while taking input %.*s", TS_STR_ARG(port->name))
+    return status ? ts_status_context(status, "taking input %.*s", TS_STR_ARG(port->name))
                   : NULL;
 }
