@@ -77,7 +77,7 @@ ts_status cg_compile(ir_module *m, ts_arena *arena, const cg_options *options) {
     case CG_EMIT_LLVM:
     case CG_EMIT_ASM: status = write_text(program, options); break;
     case CG_EMIT_OBJ:
-    case CG_EMIT_SO:
+    case CG_EMIT_SO: status = cg_write_object(program, options); break;
     case CG_EMIT_OPENCL:
     case CG_EMIT_CUDA:
     case CG_EMIT_PTX:

@@ -26,4 +26,10 @@ typedef struct cg_image {
 ts_status cg_write_artifact(cg_program *program, const cg_options *options,
                             const cg_image *images, size_t count) TS_WARN_UNUSED;
 
+/* TSM_CPU_ bits that code of a level needs. */
+uint64_t cg_target_features(const cg_target_info *target);
+/* --emit=obj and --emit=so of the first level, with a header beside. */
+ts_status cg_write_object(cg_program *program, const cg_options *options) TS_WARN_UNUSED;
+ts_status cg_write_shared(const char *path, const void *object, size_t length) TS_WARN_UNUSED;
+
 #endif

@@ -26,7 +26,7 @@ static void align_part(file_parts *f, size_t align) {
     add_part(f, zeroes, (size_t)(-f->at & (align - 1)));
 }
 
-static uint64_t cpu_features(const cg_target_info *t) {
+uint64_t cg_target_features(const cg_target_info *t) {
     uint64_t v2 = TSM_CPU_SSE42 | TSM_CPU_POPCNT;
     uint64_t v3 = v2 | TSM_CPU_AVX | TSM_CPU_AVX2 | TSM_CPU_FMA | TSM_CPU_BMI2 | TSM_CPU_F16C;
     switch (t->level) {
@@ -96,7 +96,7 @@ ts_status cg_write_artifact(cg_program *program, const cg_options *options,
         align_part(&f, TSM_ALIGN);
         tsm_section row = {.kind = TSM_SECTION_CODE, .offset = f.at, .bytes = b->length,
                            .checksum = tsm_checksum(b->data, b->length),
-                           .features = cpu_features(t)};
+                           .features = cg_target_features(t)};
         row.machine = strncmp(t->triple, "x86_64", 6) == 0 ? TSM_MACHINE_X86_64
                                                             : TSM_MACHINE_AARCH64;
         memcpy(row.level, t->name, strlen(t->name) + 1);

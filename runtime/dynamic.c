@@ -6,9 +6,10 @@
 
 ts_status rt_model_bind_operators(tsrt_model *model) {
     size_t count = model->program.operator_count;
-    model->kernels = calloc(count + 1, sizeof *model->kernels);
-    if (!model->kernels)
+    rt_kernel *kernels = calloc(count + 1, sizeof *kernels);
+    if (!kernels)
         return ts_no_memory();
+    model->kernels = model->kernel_memory = kernels;
     for (size_t i = 0; i < count; i++) {
         rt_op op = rt_op_find(model->program.operators[i]);
         if (op == OP_COUNT)
@@ -16,7 +17,7 @@ ts_status rt_model_bind_operators(tsrt_model *model) {
                                  "the model uses the operator %.*s, which this runtime does not "
                                  "have: use the runtime of the tsc that compiled it",
                                  TS_STR_ARG(model->program.operators[i]));
-        model->kernels[i] = rt_op_get(op)->ref;
+        kernels[i] = rt_op_get(op)->ref;
     }
     return NULL;
 }

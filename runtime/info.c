@@ -27,7 +27,7 @@ tsrt_status *tsrt_model_get_info(const tsrt_model *model, tsrt_model_info *out_i
         .compiler = meta(model, "compiler"),
         .source = meta(model, "source"),
         .levels = meta(model, "levels"),
-        .level = model->code_section ? model->code_section->level : "",
+        .level = model->level ? model->level : "",
         .target = meta(model, "target"),
         .options = meta(model, "options"),
         .file_bytes = model->length,

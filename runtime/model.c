@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -17,35 +16,6 @@ enum { THIS_MACHINE = TSM_MACHINE_AARCH64 };
 #else
 enum { THIS_MACHINE = TSM_MACHINE_X86_64 };
 #endif
-
-uint32_t tsrt_version(void) {
-    return TSRT_VERSION_MAJOR * 10000 + TSRT_VERSION_MINOR * 100 + TSRT_VERSION_PATCH;
-}
-
-const char *tsrt_version_text(void) { return "0.1.0"; }
-
-/* ---- release ---- */
-
-static void destroy(tsrt_model *m) {
-    if (m->code)
-        munmap(m->code, m->code_length);
-    if (m->is_mapped)
-        munmap((void *)(uintptr_t)m->data, m->length);
-    free(m->kernels);
-    free(m->functions);
-    ts_arena_release(m->arena);
-    free(m);
-}
-
-tsrt_model *tsrt_model_retain(tsrt_model *model) {
-    atomic_fetch_add_explicit(&model->references, 1, memory_order_relaxed);
-    return model;
-}
-
-void tsrt_model_release(tsrt_model *model) {
-    if (model && atomic_fetch_sub_explicit(&model->references, 1, memory_order_acq_rel) == 1)
-        destroy(model);
-}
 
 /* ---- code ---- */
 
@@ -73,8 +43,10 @@ static ts_status choose_level(tsrt_model *m, const char *wanted) {
         }
     }
     m->code_section = best;
-    if (best)
+    if (best) {
+        m->level = best->level;
         return NULL;
+    }
     if (nearest) {
         char missing[160], have[160];
         rt_cpu_names(nearest->features & ~ours, missing, sizeof missing);
@@ -123,16 +95,17 @@ static ts_status bind_functions(tsrt_model *m) {
     if (h.function_count != count || h.code_offset > m->code_length ||
         sizeof h + 4 * count > h.code_offset)
         return ts_error_make(TS_ERR_INVALID_FILE, "section code: function table is out of range");
-    m->functions = calloc(count + 1, sizeof *m->functions);
-    if (!m->functions)
+    rt_compiled *functions = calloc(count + 1, sizeof *functions);
+    if (!functions)
         return ts_no_memory();
+    m->functions = m->function_memory = functions;
     for (size_t i = 0; i < count; i++) {
         uint32_t offset;
         memcpy(&offset, m->code + sizeof h + 4 * i, 4);
         if (offset < h.code_offset || offset >= m->code_length)
             return ts_error_make(TS_ERR_INVALID_FILE, "section code: function outside of it");
         unsigned char *at = m->code + offset;
-        memcpy(&m->functions[i], &at, sizeof at); /* data to function pointer */
+        memcpy(&functions[i], &at, sizeof at); /* data to function pointer */
     }
     return NULL;
 }
@@ -153,26 +126,11 @@ static const tsm_section *find_sections(tsrt_model *m) {
     return program;
 }
 
-/* The arena reports a failed allocation by a jump to here. */
-static ts_status read_tables(tsrt_model *m, const tsm_section *program) {
-    jmp_buf failed;
-    if (setjmp(failed))
-        return ts_no_memory();
-    ts_arena_set_handler(m->arena, &failed);
-    return rt_program_read(m->arena, m->data + program->offset, (size_t)program->bytes,
-                           m->weight_bytes, &m->program);
-}
-
 static ts_status read_program(tsrt_model *m) {
     const tsm_section *program = find_sections(m);
     if (!program)
         return ts_error_make(TS_ERR_INVALID_FILE, "the file has no program section");
-    m->arena = ts_arena_create(0);
-    if (!m->arena)
-        return ts_no_memory();
-    ts_status status = read_tables(m, program);
-    ts_arena_set_handler(m->arena, NULL);
-    return status;
+    return rt_model_read_program(m, m->data + program->offset, (size_t)program->bytes);
 }
 
 static ts_status load(tsrt_model *m, int fd, const tsrt_load_options *options) {
@@ -186,15 +144,6 @@ static ts_status load(tsrt_model *m, int fd, const tsrt_load_options *options) {
     TS_TRY(rt_model_bind_operators(m));
     TS_TRY(map_code(m, fd));
     return bind_functions(m);
-}
-
-static ts_status make_model(tsrt_model **out) {
-    tsrt_model *m = calloc(1, sizeof *m);
-    *out = m;
-    if (!m)
-        return ts_no_memory();
-    atomic_init(&m->references, 1);
-    return NULL;
 }
 
 static ts_status map_file(tsrt_model *m, const char *path, int *out_fd) {
@@ -224,7 +173,7 @@ tsrt_status *tsrt_model_load(const char *path, const tsrt_load_options *options,
     *out_model = NULL;
     tsrt_model *m = NULL;
     int fd = -1;
-    ts_status status = path ? make_model(&m)
+    ts_status status = path ? rt_model_make(&m)
                             : ts_error_make(TS_ERR_INVALID_INPUT, "expected a path, found NULL");
     if (!status)
         status = map_file(m, path, &fd);
@@ -251,7 +200,7 @@ tsrt_status *tsrt_model_load_bytes(const void *data, size_t length,
     if (!data && length)
         return rt_out(ts_error_make(TS_ERR_INVALID_INPUT, "expected bytes, found NULL"));
     tsrt_model *m = NULL;
-    ts_status status = make_model(&m);
+    ts_status status = rt_model_make(&m);
     if (!status && (uintptr_t)data % 64 != 0 && length) {
         void *copy = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
                           0);

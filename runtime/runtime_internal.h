@@ -132,11 +132,16 @@ struct tsrt_model {
     const char *weights;
     uint64_t weight_bytes;
     rt_program program;
-    rt_kernel *kernels; /* by operator row */
-    rt_compiled *functions;
+    const rt_kernel *kernels; /* by operator row */
+    const rt_compiled *functions;
+    void *kernel_memory, *function_memory; /* where those two lie on the heap; or NULL */
+    const char *level;
     uint64_t load_ns;
 };
 
+ts_status rt_model_make(tsrt_model **out) TS_WARN_UNUSED;
+/* Reads the tables; weight_bytes is set before. */
+ts_status rt_model_read_program(tsrt_model *m, const void *data, size_t length) TS_WARN_UNUSED;
 /* Finds the reference kernels of a program's operators: the only place that pulls in the whole
  * operator table (dynamic.c). */
 ts_status rt_model_bind_operators(tsrt_model *model) TS_WARN_UNUSED;

@@ -94,6 +94,11 @@ TSRT_API tsrt_status *tsrt_model_load(const char *path, const tsrt_load_options 
 TSRT_API tsrt_status *tsrt_model_load_bytes(const void *data, size_t length,
                                             const tsrt_load_options *options,
                                             tsrt_model **out_model);
+/* A model that was compiled with `tsc --emit=obj` and linked into the program, or with --emit=so:
+ * its header declares the object to pass here. The same errors as loading a file. */
+typedef struct tsrt_linked_model tsrt_linked_model;
+TSRT_API tsrt_status *tsrt_model_open_linked(const tsrt_linked_model *linked,
+                                             tsrt_model **out_model);
 TSRT_API tsrt_model *tsrt_model_retain(tsrt_model *model);
 TSRT_API void tsrt_model_release(tsrt_model *model); /* NULL is fine */
 /* Checks every checksum of the file, the weights' included. INVALID_FILE names the section. */

@@ -8,6 +8,7 @@
 #define TS_PRINTF(format_index, first_arg) __attribute__((format(printf, format_index, first_arg)))
 #define TS_NORETURN __attribute__((noreturn))
 #define TS_UNUSED __attribute__((unused))
+#define TS_WEAK __attribute__((weak)) /* a use that pulls in no archive member */
 #define TS_NOINLINE __attribute__((noinline))
 #define TS_LIKELY(x) __builtin_expect(!!(x), 1)
 #define TS_UNLIKELY(x) __builtin_expect(!!(x), 0)

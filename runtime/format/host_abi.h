@@ -13,6 +13,7 @@
 
 #include "runtime/values/value.h"
 
+struct rt_context;
 typedef struct rt_run rt_run;
 typedef ts_status (*rt_compiled)(rt_run *run, const rt_value *args, rt_value *out);
 /* See codegen/kernel.h. */
@@ -42,6 +43,21 @@ struct rt_run {
     _Atomic uint32_t interrupt; /* not 0: call poll */
     uint32_t padding;
     /* what follows is the runtime's own (runtime/runtime_internal.h) */
+};
+
+/* What --emit=obj and --emit=so export: the parts of a .tsm as symbols of a linked program. */
+struct tsrt_linked_model {
+    uint32_t abi, format; /* TSM_ABI, TSM_FORMAT */
+    uint64_t features;    /* TSM_CPU_ bits that the code needs */
+    const char *level;
+    const void *program; /* the PROGRAM section */
+    uint64_t program_bytes;
+    const char *weights;
+    uint64_t weight_bytes;
+    const rt_compiled *functions;
+    uint64_t function_count;
+    /* Reference kernels by operator row; NULL (a shared library): found by name. */
+    ts_status (*const *kernels)(struct rt_context *context, const rt_value *args, rt_value *outs);
 };
 
 #endif
