@@ -30,13 +30,17 @@ size_t rt_work_size(rt_work work) {
 
 static int64_t to_int(double value) { return rt_double_to_int(value); }
 
+static int32_t to_int32(double value) { /* as cvttsd2si does it for 32 bits */
+    return value > -2147483649.0 && value < 2147483648.0 ? (int32_t)value : INT32_MIN;
+}
+
 /* Every dtype with the C type it is stored as and expressions that read x as double (or a
  * narrower real), as int64 and as a real/imaginary pair. */
 #define REAL_DTYPES(X)                                                                             \
     X(uint8, uint8_t, x, x, (uint8_t)i, (uint8_t)to_int(d))                                        \
     X(int8, int8_t, x, x, (int8_t)i, (int8_t)to_int(d))                                            \
     X(int16, int16_t, x, x, (int16_t)i, (int16_t)to_int(d))                                        \
-    X(int32, int32_t, x, x, (int32_t)i, (int32_t)to_int(d))                                        \
+    X(int32, int32_t, x, x, (int32_t)i, to_int32(d))                                               \
     X(int64, int64_t, x, x, i, to_int(d))                                                          \
     X(float16, uint16_t, rt_half_to_float(x), to_int((double)rt_half_to_float(x)),                 \
       rt_half_from_float((float)i), rt_half_from_float((float)d))                                  \
@@ -45,7 +49,7 @@ static int64_t to_int(double value) { return rt_double_to_int(value); }
     X(bool, uint8_t, (x != 0), (x != 0), (uint8_t)(i != 0), (uint8_t)(d != 0))                     \
     X(qint8, int8_t, x, x, (int8_t)i, (int8_t)to_int(d))                                           \
     X(quint8, uint8_t, x, x, (uint8_t)i, (uint8_t)to_int(d))                                       \
-    X(qint32, int32_t, x, x, (int32_t)i, (int32_t)to_int(d))                                       \
+    X(qint32, int32_t, x, x, (int32_t)i, to_int32(d))                                              \
     X(bfloat16, uint16_t, rt_bfloat16_to_float(x), to_int((double)rt_bfloat16_to_float(x)),        \
       rt_bfloat16_from_float((float)i), rt_bfloat16_from_float((float)d))
 

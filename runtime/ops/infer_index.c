@@ -1,0 +1,287 @@
+/* runtime/ops/infer_index.c - dtype, rank and sizes of indexing. */
+#include "runtime/ops/tensor_ops.h"
+
+static rt_dtype dtype_of(const rt_fact *f) {
+    return f->kind == RT_FACT_TENSOR ? f->dtype : RT_DTYPE_UNKNOWN;
+}
+
+static void shaped_like(const rt_fact *shape, rt_dtype dtype, rt_fact *out) {
+    *out = rt_fact_tensor(dtype, -1, NULL);
+    if (rt_fact_has_shape(shape)) {
+        out->rank = shape->rank;
+        out->dims = shape->dims;
+    }
+}
+
+static rt_dim *unknown_dims(const rt_infer_context *ic, int rank) {
+    rt_dim *dims = rt_new_dims(ic, rank);
+    for (int d = 0; d < rank; d++)
+        dims[d] = RT_DIM_UNKNOWN;
+    return dims;
+}
+
+RULE(index) {
+    const rt_fact *self = &args[0], *list = &args[1];
+    outs[0] = rt_fact_tensor(dtype_of(self), -1, NULL);
+    if (!rt_fact_has_shape(self) || list->kind != RT_FACT_LIST || !list->count_known ||
+        (list->count && !list->items))
+        return NULL;
+    rt_dim *shape = rt_new_dims(ic, 0);
+    int shape_rank = 0, dim = 0, first = -1, last = -1, indexed = 0;
+    bool is_indexed[RT_MAX_RANK] = {false};
+    for (size_t i = 0; i < list->count; i++) {
+        const rt_fact *index = &list->items[i];
+        if (index->kind == RT_FACT_NONE) {
+            dim++;
+            continue;
+        }
+        if (!rt_fact_has_shape(index) || index->dtype == RT_DTYPE_UNKNOWN)
+            return NULL;
+        bool is_mask = index->dtype == RT_bool || index->dtype == RT_uint8;
+        int taken = is_mask ? index->rank : 1;
+        if (taken == 0)
+            return NULL;
+        if (dim + taken > self->rank)
+            return ts_raise("IndexError", "too many indices for tensor of dimension %d",
+                            self->rank);
+        /* a mask counts as vectors of unknown length */
+        TS_TRY(rt_fact_broadcast(ic, shape, shape_rank,
+                                 is_mask ? unknown_dims(ic, 1) : index->dims,
+                                 is_mask ? 1 : index->rank, &shape, &shape_rank));
+        for (int d = 0; d < taken; d++) {
+            if (first < 0)
+                first = dim;
+            last = dim;
+            indexed++;
+            is_indexed[dim++] = true;
+        }
+    }
+    if (indexed == 0) {
+        shaped_like(self, dtype_of(self), outs);
+        return NULL;
+    }
+    bool is_adjacent = last - first + 1 == indexed;
+    int rank = self->rank - indexed + shape_rank, at = 0;
+    if (rank > RT_MAX_RANK)
+        return NULL;
+    rt_dim *dims = rt_new_dims(ic, rank);
+    int before = is_adjacent ? first : 0, seen = 0;
+    for (int d = 0; d <= self->rank; d++) {
+        if (seen == before && at == before)
+            for (int s = 0; s < shape_rank; s++)
+                dims[at++] = shape[s];
+        if (d == self->rank || is_indexed[d])
+            continue;
+        dims[at++] = self->dims[d];
+        seen++;
+    }
+    outs[0].rank = rank;
+    outs[0].dims = dims;
+    return NULL;
+}
+
+RULE(nonzero) {
+    rt_dim *dims = unknown_dims(ic, 2);
+    if (rt_fact_has_shape(&args[0]))
+        dims[1] = args[0].rank;
+    outs[0] = rt_fact_tensor(RT_int64, 2, dims);
+    return NULL;
+}
+
+RULE(nonzero_numpy) {
+    rt_fact *item = TS_NEW(ic->arena, rt_fact);
+    *item = rt_fact_tensor(RT_int64, 1, unknown_dims(ic, 1));
+    outs[0] = (rt_fact){.kind = RT_FACT_LIST, .items = item};
+    if (!rt_fact_has_shape(&args[0]))
+        return NULL;
+    size_t count = args[0].rank ? (size_t)args[0].rank : 1;
+    rt_fact *items = TS_NEW_ARRAY(ic->arena, rt_fact, count);
+    for (size_t i = 0; i < count; i++)
+        items[i] = *item;
+    outs[0].count_known = true;
+    outs[0].count = count;
+    outs[0].items = items;
+    return NULL;
+}
+
+RULE(masked_select) {
+    outs[0] = rt_fact_tensor(dtype_of(&args[0]), 1, unknown_dims(ic, 1));
+    return NULL;
+}
+
+RULE(masked_scatter) {
+    outs[0] = rt_fact_tensor(dtype_of(&args[0]), -1, NULL);
+    if (rt_fact_has_shape(&args[0]) && rt_fact_has_shape(&args[1])) {
+        rt_dim *dims;
+        TS_TRY(rt_fact_broadcast(ic, args[0].dims, args[0].rank, args[1].dims, args[1].rank, &dims,
+                                 &outs[0].rank));
+        outs[0].dims = dims;
+    }
+    return NULL;
+}
+
+RULE(gather) {
+    shaped_like(&args[2], dtype_of(&args[0]), outs);
+    return NULL;
+}
+
+RULE(take) {
+    shaped_like(&args[1], dtype_of(&args[0]), outs);
+    return NULL;
+}
+
+RULE(take_along_dim) {
+    outs[0] = rt_fact_tensor(dtype_of(&args[0]), -1, NULL);
+    if (args[2].kind == RT_FACT_NONE) {
+        outs[0].rank = 1;
+        outs[0].dims = unknown_dims(ic, 1);
+        if (rt_fact_has_shape(&args[1])) {
+            rt_dim *dims = rt_new_dims(ic, 1);
+            dims[0] = rt_dim_product(ic, args[1].dims, args[1].rank);
+            outs[0].dims = dims;
+        }
+    } else if (rt_fact_has_shape(&args[1])) {
+        outs[0].rank = args[1].rank;
+        outs[0].dims = unknown_dims(ic, args[1].rank);
+    }
+    return NULL;
+}
+
+RULE(index_select) {
+    int64_t arg;
+    int dim;
+    outs[0] = rt_fact_tensor(dtype_of(&args[0]), -1, NULL);
+    if (!rt_fact_has_shape(&args[0]))
+        return NULL;
+    rt_dim *dims = unknown_dims(ic, args[0].rank);
+    outs[0].rank = args[0].rank;
+    outs[0].dims = dims;
+    if (!rt_fact_int(&args[1], &arg) || args[0].rank == 0)
+        return NULL;
+    TS_TRY(rt_wrap_dim(arg, args[0].rank, &dim));
+    for (int d = 0; d < args[0].rank; d++)
+        if (d != dim)
+            dims[d] = args[0].dims[d];
+    if (rt_fact_has_shape(&args[2]))
+        dims[dim] = args[2].rank ? args[2].dims[0] : 1;
+    return NULL;
+}
+
+RULE(embedding) {
+    outs[0] = rt_fact_tensor(dtype_of(&args[0]), -1, NULL);
+    if (!rt_fact_has_shape(&args[1]) || args[1].rank >= RT_MAX_RANK)
+        return NULL;
+    rt_dim *dims = rt_new_dims(ic, args[1].rank + 1);
+    for (int d = 0; d < args[1].rank; d++)
+        dims[d] = args[1].dims[d];
+    dims[args[1].rank] = args[0].kind == RT_FACT_TENSOR && args[0].rank == 2 ? args[0].dims[1]
+                                                                             : RT_DIM_UNKNOWN;
+    outs[0].rank = args[1].rank + 1;
+    outs[0].dims = dims;
+    return NULL;
+}
+
+RULE(embedding_bag) {
+    rt_dim *dims = unknown_dims(ic, 2);
+    if (args[0].kind == RT_FACT_TENSOR && args[0].rank == 2)
+        dims[1] = args[0].dims[1];
+    int64_t with_last;
+    if (args[2].kind == RT_FACT_TENSOR && args[2].rank == 1 && rt_fact_int(&args[7], &with_last))
+        dims[0] = rt_dim_sub(ic, args[2].dims[0], with_last ? 1 : 0);
+    outs[0] = rt_fact_tensor(dtype_of(&args[0]), 2, dims);
+    for (int i = 1; i < 4; i++)
+        outs[i] = rt_fact_tensor(RT_int64, -1, NULL);
+    return NULL;
+}
+
+RULE(one_hot) {
+    int64_t classes;
+    outs[0] = rt_fact_tensor(RT_int64, -1, NULL);
+    if (!rt_fact_has_shape(&args[0]) || args[0].rank >= RT_MAX_RANK)
+        return NULL;
+    rt_dim *dims = rt_new_dims(ic, args[0].rank + 1);
+    for (int d = 0; d < args[0].rank; d++)
+        dims[d] = args[0].dims[d];
+    dims[args[0].rank] = rt_fact_int(&args[1], &classes) && classes >= 0 ? classes : RT_DIM_UNKNOWN;
+    outs[0].rank = args[0].rank + 1;
+    outs[0].dims = dims;
+    return NULL;
+}
+
+static void search_fact(const rt_fact *values, const rt_fact *as_int32, rt_fact *out) {
+    int64_t narrow;
+    rt_dtype dtype = !rt_fact_int(as_int32, &narrow) ? RT_DTYPE_UNKNOWN
+                     : narrow                        ? RT_int32
+                                                     : RT_int64;
+    shaped_like(values, dtype, out);
+    if (values->kind != RT_FACT_TENSOR && values->kind != RT_FACT_UNKNOWN)
+        *out = rt_fact_tensor(dtype, 0, NULL);
+}
+
+RULE(bucketize) {
+    search_fact(&args[0], &args[2], outs);
+    if (outs[0].rank == 0)
+        outs[0].dims = rt_new_dims(ic, 0);
+    return NULL;
+}
+
+RULE(searchsorted) {
+    search_fact(&args[1], &args[2], outs);
+    if (outs[0].rank == 0)
+        outs[0].dims = rt_new_dims(ic, 0);
+    return NULL;
+}
+
+RULE(isin) {
+    shaped_like(&args[0], RT_bool, outs);
+    if (args[0].kind != RT_FACT_TENSOR && args[0].kind != RT_FACT_UNKNOWN)
+        outs[0] = rt_fact_tensor(RT_bool, 0, rt_new_dims(ic, 0));
+    return NULL;
+}
+
+RULE(bincount) {
+    rt_dtype dtype = args[1].kind == RT_FACT_NONE                               ? RT_int64
+                     : args[1].kind != RT_FACT_TENSOR                           ? RT_DTYPE_UNKNOWN
+                     : args[1].dtype == RT_float32 || args[1].dtype < 0         ? args[1].dtype
+                                                                                : RT_float64;
+    outs[0] = rt_fact_tensor(dtype, 1, unknown_dims(ic, 1));
+    return NULL;
+}
+
+RULE(histc) {
+    rt_dim *dims = unknown_dims(ic, 1);
+    if (args[1].kind == RT_FACT_INT && args[1].is_known)
+        dims[0] = args[1].dim;
+    outs[0] = rt_fact_tensor(dtype_of(&args[0]), 1, dims);
+    return NULL;
+}
+
+RULE(diag_embed) {
+    int64_t offset, dim1, dim2;
+    int a, b, at = 0;
+    outs[0] = rt_fact_tensor(dtype_of(&args[0]), -1, NULL);
+    if (!rt_fact_has_shape(&args[0]) || args[0].rank == 0 || args[0].rank >= RT_MAX_RANK)
+        return NULL;
+    int rank = args[0].rank + 1;
+    rt_dim *dims = unknown_dims(ic, rank);
+    outs[0].rank = rank;
+    outs[0].dims = dims;
+    if (!rt_fact_int(&args[1], &offset) || !rt_fact_int(&args[2], &dim1) ||
+        !rt_fact_int(&args[3], &dim2))
+        return NULL;
+    TS_TRY(rt_wrap_dim(dim1, rank, &a));
+    TS_TRY(rt_wrap_dim(dim2, rank, &b));
+    rt_dim wide = rt_dim_add(ic, args[0].dims[args[0].rank - 1], offset < 0 ? -offset : offset);
+    for (int d = 0; d < rank; d++)
+        dims[d] = d == a || d == b ? wide : args[0].dims[at++];
+    return NULL;
+}
+
+RULE(diag) {
+    outs[0] = rt_fact_tensor(dtype_of(&args[0]), -1, NULL);
+    if (rt_fact_has_shape(&args[0]) && (args[0].rank == 1 || args[0].rank == 2)) {
+        outs[0].rank = 3 - args[0].rank;
+        outs[0].dims = unknown_dims(ic, outs[0].rank);
+    }
+    return NULL;
+}
