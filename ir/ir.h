@@ -350,6 +350,8 @@ bool ir_const_bool(const ir_value *v, bool *out);
 bool ir_const_double(const ir_value *v, double *out); /* int or float */
 bool ir_const_int_list(const ir_value *v, int64_t *out, size_t max, size_t *out_count); /* const
                                         list, or LIST of constants */
+bool ir_same_constant(rt_value a, rt_value b); /* same tag and contents, floats by bits; objects,
+                                                  tensors and dicts only if they are the same */
 bool ir_is_core(const ir_op *op, rt_op core);
 /* Effects of an operator as a whole, its regions included. */
 enum {

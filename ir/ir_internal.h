@@ -57,7 +57,5 @@ ts_status ir_dim_read(ir_text *t, rt_dim *out) TS_WARN_UNUSED;
 
 /* The type that an inline constant gets where an argument of type `wanted` (or NULL) is asked. */
 const ir_type *ir_inline_type(ir_module *m, rt_value v, const ir_type *wanted);
-/* Same tag and contents, floats by bits. */
-bool ir_same_constant(rt_value a, rt_value b);
 
 #endif
