@@ -155,6 +155,9 @@ rt_dim kn_dim_mul(const kn_kernel *k, rt_dim a, rt_dim b);
 rt_dim kn_dim_ceil_div(const kn_kernel *k, rt_dim a, int64_t b);
 bool kn_dim_same(const kn_kernel *k, rt_dim a, rt_dim b);
 
+/* Makes dims d and d+1 (out_h and out_w of a convolution) one; false where a load or store keeps
+ * them apart. Nodes and stores must be complete. */
+bool kn_merge_pixels(kn_kernel *k, int d);
 /* schedule.c: merges dims, decides stages, chunks, saved rows. */
 ts_status kn_schedule(kn_kernel *k, const cg_target_info *target) TS_WARN_UNUSED;
 /* emit_llvm_kernel.c, microkernels.c: the body of `function`. UNSUPPORTED before emitting. */

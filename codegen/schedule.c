@@ -117,6 +117,12 @@ static void drop_dim(kn_kernel *k, int d) {
     }
     for (int i = 0; i < k->store_count; i++)
         drop_stride(&k->stores[i].access, d);
+    if (k->contraction.is_on) {
+        drop_stride(&k->contraction.left, d);
+        drop_stride(&k->contraction.right, d);
+        if (d <= k->contraction.batch_count)
+            k->contraction.batch_count--;
+    }
     for (int i = d; i + 1 < k->dim_count; i++)
         k->dims[i] = k->dims[i + 1];
     k->dim_count--;
@@ -154,6 +160,42 @@ static void merge_dims(kn_kernel *k) {
             continue;
         k->dims[d + 1].size = kn_dim_mul(k, k->dims[d].size, k->dims[d + 1].size);
         drop_dim(k, d); /* strides of d+1 are the merged ones; they move into place d */
+    }
+}
+
+bool kn_merge_pixels(kn_kernel *k, int d) {
+    mark_needed(k);
+    if (k->dims[d].size != 1 && k->dims[d + 1].size != 1 && !can_merge(k, d))
+        return false;
+    rt_dim size = kn_dim_mul(k, k->dims[d].size, k->dims[d + 1].size);
+    int keep = k->dims[d + 1].size == 1 && k->dims[d].size != 1 ? d + 1 : d; /* the one dropped */
+    drop_dim(k, keep);
+    k->dims[d].size = size;
+    return true;
+}
+
+/* Batch dims of a contraction become rows where every operand lies so: the more rows a product
+ * has, the better its tiles are filled. */
+static void merge_batch_dims(kn_kernel *k) {
+    kn_contraction *c = &k->contraction;
+    bool has_images = c->left_kind == KN_LEFT_CONVOLUTION || c->kernel_h > 0;
+    for (int d = c->batch_count - 1; d >= 0; d--) {
+        if (k->dims[d].size == 1) {
+            drop_dim(k, d);
+            continue;
+        }
+        bool into_rows = d + 1 == c->batch_count;
+        if (!can_merge(k, d) || !merges_in(k, &c->right, d))
+            continue;
+        if (has_images && into_rows) {
+            if (c->image_stride != 0)
+                continue;
+            c->image_stride = c->left.strides[d];
+        } else if (!merges_in(k, &c->left, d)) {
+            continue;
+        }
+        k->dims[d + 1].size = kn_dim_mul(k, k->dims[d].size, k->dims[d + 1].size);
+        drop_dim(k, d);
     }
 }
 
@@ -230,7 +272,9 @@ static void plan_saved_rows(kn_kernel *k) {
 
 ts_status kn_schedule(kn_kernel *k, const cg_target_info *target) {
     mark_needed(k);
-    if (!k->contraction.is_on)
+    if (k->contraction.is_on)
+        merge_batch_dims(k);
+    else
         merge_dims(k);
     analyse_nodes(k);
     if (k->contraction.is_on)

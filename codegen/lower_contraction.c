@@ -1,0 +1,516 @@
+/* codegen/lower_contraction.c - kernels around an anchor: matrix products, convolutions, pooling.
+ *
+ * Weights that are constants are packed here, once, in panels of 16 columns ([panel][k][16]) that
+ * the micro-kernels of every CPU level read. What follows the anchor in the body is its epilogue. */
+#include "codegen/lower.h"
+#include "ir/kernel_form.h"
+
+#include <string.h>
+
+#include "runtime/values/tensor.h"
+
+#define K l->k
+
+enum { PANEL = 16 };
+
+bool lw_is_anchor(lowering *l, const ir_op *op) {
+    (void)l;
+    return ir_anchor_of(op) != IR_A_NONE;
+}
+
+static ts_status unsupported(const lowering *l, const char *why) {
+    if (l->status)
+        return l->status;
+    return ts_error_at(TS_ERR_UNSUPPORTED, l->op->place, "%s", why);
+}
+
+/* ---- constants seen through views ---- */
+
+static bool constant_view(lowering *l, const ir_value *v, const float **out, ir_strided *s,
+                          int depth) {
+    if (depth > 32)
+        return false;
+    const float *data = lw_constant_floats(l, v);
+    if (data) {
+        *out = data;
+        return ir_strided_dense(l->ir, v->type, IR_LAYOUT_CONTIGUOUS, s);
+    }
+    ir_strided in;
+    return v->def && ir_view_kind_of(v->def) != IR_VIEW_NONE &&
+           constant_view(l, v->def->operands[0], out, &in, depth + 1) &&
+           ir_strided_apply(l->ir, v->def, &in, s);
+}
+
+/* panels[panel][k][16] of a matrix whose element (k, n) is data[k * k_stride + n * n_stride]. */
+static void pack_panels(float *to, const float *data, int64_t k_count, int64_t n_count,
+                        int64_t k_stride, int64_t n_stride) {
+    for (int64_t p = 0; p * PANEL < n_count; p++)
+        for (int64_t k = 0; k < k_count; k++)
+            for (int64_t j = 0; j < PANEL; j++) {
+                int64_t n = p * PANEL + j;
+                *to++ = n < n_count ? data[k * k_stride + n * n_stride] : 0;
+            }
+}
+
+static int64_t panel_floats(int64_t k, int64_t n) { return (n + PANEL - 1) / PANEL * PANEL * k; }
+
+/* ---- pieces of a contraction ---- */
+
+static kn_node tile_node(void) {
+    kn_node n;
+    memset(&n, 0, sizeof n);
+    n.code = KN_TILE;
+    n.type = RT_float32;
+    n.args[0] = n.args[1] = n.args[2] = -1;
+    return n;
+}
+
+static bool is_floats(const ir_value *v, int min_rank) {
+    return ir_type_is_known_tensor(v->type) && v->type->dtype == RT_float32 &&
+           v->type->rank >= min_rank;
+}
+
+/* Adds `v`, broadcast along the trailing dims, to the anchor's value. */
+static int add_broadcast(lowering *l, int node, ir_value *v, double factor) {
+    if (lw_is_none(v) || factor == 0)
+        return node;
+    int b = lw_broadcast(l, v, l->anchor->results[0]->type, &l->space_map);
+    if (b < 0)
+        return -1;
+    if (factor != 1)
+        b = kn_op2(K, KN_mul, b, kn_constant_number(K, RT_float32, factor));
+    return kn_op2(K, KN_add, node, b);
+}
+
+/* Strides of an operand (rank r, its last two dims are of the matrix) for batch dims of the result. */
+static bool batch_strides(lowering *l, const ir_strided *s, int batch_count, kn_access *a) {
+    const ir_type *t = l->anchor->results[0]->type;
+    int lead = batch_count - (s->rank - 2);
+    if (lead < 0)
+        return false;
+    for (int d = lead; d < batch_count; d++) {
+        rt_dim size = s->sizes[d - lead];
+        bool repeats = size == 1 && t->dims[d] != 1;
+        if (!repeats && !ir_dim_same(l->ir, size, t->dims[d]))
+            return false;
+        a->strides[d] = repeats ? 0 : s->strides[d - lead];
+    }
+    return true;
+}
+
+static ts_status set_right(lowering *l, ir_value *v, bool is_transposed) {
+    kn_contraction *c = &K->contraction;
+    int batch = c->batch_count, n_dim = batch + 1;
+    const float *data;
+    ir_strided s;
+    c->right.element = RT_float32;
+    if (constant_view(l, v, &data, &s, 0)) {
+        if (s.rank < 2)
+            return unsupported(l, "a vector operand");
+        int r = s.rank;
+        int64_t k_stride = s.strides[is_transposed ? r - 1 : r - 2];
+        int64_t n_stride = s.strides[is_transposed ? r - 2 : r - 1];
+        int64_t n = s.sizes[is_transposed ? r - 2 : r - 1], k = c->k;
+        int64_t matrices = 1;
+        for (int d = 0; d < r - 2; d++)
+            matrices *= s.sizes[d];
+        if (matrices > 4096)
+            return unsupported(l, "too many constant matrices");
+        int64_t each = panel_floats(k, n);
+        float *packed = ts_arena_array(l->unit->arena, (size_t)(each * matrices) + 1, sizeof *packed);
+        for (int64_t i = 0; i < matrices; i++) {
+            int64_t from = s.offset, rest = i;
+            for (int d = r - 3; d >= 0; d--) {
+                from += rest % s.sizes[d] * s.strides[d];
+                rest /= s.sizes[d];
+            }
+            pack_panels(packed + i * each, data + from, k, n, k_stride, n_stride);
+        }
+        c->right_is_packed = true;
+        c->right.buffer = kn_add_constant(K, packed, (size_t)(each * matrices) * sizeof *packed);
+        ir_strided dense = s;
+        dense.offset = 0;
+        int64_t stride = each;
+        for (int d = r - 3; d >= 0; d--) {
+            dense.strides[d] = stride;
+            stride *= s.sizes[d];
+        }
+        return batch_strides(l, &dense, batch, &c->right) ? NULL : unsupported(l, "batch sizes");
+    }
+    if (!lw_source(l, v, &c->right.buffer, &s))
+        return unsupported(l, "the right operand is no view of an input");
+    if (s.rank < 2)
+        return unsupported(l, "a vector operand");
+    c->right.offset = s.offset;
+    c->right.strides[n_dim] = s.strides[is_transposed ? s.rank - 2 : s.rank - 1];
+    c->right_k = s.strides[is_transposed ? s.rank - 1 : s.rank - 2];
+    return batch_strides(l, &s, batch, &c->right) ? NULL : unsupported(l, "batch sizes");
+}
+
+static ts_status set_left(lowering *l, ir_value *v) {
+    kn_contraction *c = &K->contraction;
+    ir_strided s;
+    if (!lw_source(l, v, &c->left.buffer, &s))
+        return unsupported(l, "the left operand is no view of an input");
+    if (s.rank < 2)
+        return unsupported(l, "a vector operand");
+    c->left.element = RT_float32;
+    c->left.offset = s.offset;
+    c->left.strides[c->batch_count] = s.strides[s.rank - 2];
+    c->left_k = s.strides[s.rank - 1];
+    c->left_kind = c->left_k == 1 ? KN_LEFT_ROWS : KN_LEFT_PACKED;
+    c->k = s.sizes[s.rank - 1];
+    if (!batch_strides(l, &s, c->batch_count, &c->left))
+        return unsupported(l, "batch sizes");
+    return NULL;
+}
+
+static ts_status matrix_product(lowering *l, ir_anchor kind) {
+    const ir_op *op = l->anchor;
+    const ir_type *t = op->results[0]->type;
+    const char *left_name = kind == IR_A_LINEAR ? "input" : "self", *right_name = "other";
+    if (kind == IR_A_LINEAR)
+        right_name = "weight";
+    ir_value *left = ir_core_operand(l->ir, op, left_name);
+    ir_value *right = ir_core_operand(l->ir, op, right_name);
+    if (!right)
+        right = ir_core_operand(l->ir, op, "mat2");
+    if (kind == IR_A_ADDMM) {
+        left = ir_core_operand(l->ir, op, "mat1");
+        if (!left)
+            left = ir_core_operand(l->ir, op, "batch1");
+        if (!right)
+            right = ir_core_operand(l->ir, op, "batch2");
+    }
+    if (!left || !right || !ir_type_is_known_tensor(t) || t->rank < 2 || !is_floats(left, 2) ||
+        !is_floats(right, 2) || t->rank > KN_MAX_DIMS)
+        return unsupported(l, "a product of other than float32 matrices");
+    kn_contraction *c = &K->contraction;
+    c->is_on = true;
+    c->batch_count = t->rank - 2;
+    K->dim_count = t->rank;
+    l->space_rank = l->space_map.rank = t->rank;
+    for (int d = 0; d < t->rank; d++) {
+        l->space[d] = t->dims[d];
+        K->dims[d] = (kn_dim){.size = t->dims[d], .role = d == t->rank - 1 ? KN_VECTOR : KN_OUTER};
+        l->space_map.dims[d].factors[d] = 1;
+    }
+    TS_TRY(set_left(l, left));
+    TS_TRY(set_right(l, right, kind == IR_A_LINEAR));
+    l->anchor_node = kn_add_node(K, tile_node());
+    if (kind == IR_A_LINEAR)
+        l->anchor_node = add_broadcast(l, l->anchor_node, ir_core_operand(l->ir, op, "bias"), 1);
+    if (kind == IR_A_ADDMM) {
+        double alpha = 1, beta = 1;
+        const ir_value *a = ir_core_operand(l->ir, op, "alpha"), *b = ir_core_operand(l->ir, op, "beta");
+        if ((a && !ir_const_double(a, &alpha)) || (b && !ir_const_double(b, &beta)))
+            return unsupported(l, "factors that are not constant");
+        if (alpha != 1)
+            l->anchor_node = kn_op2(K, KN_mul, l->anchor_node,
+                                    kn_constant_number(K, RT_float32, alpha));
+        l->anchor_node =
+            add_broadcast(l, l->anchor_node, ir_core_operand(l->ir, op, "self"), beta);
+    }
+    if (l->anchor_node < 0)
+        return unsupported(l, "the addend");
+    return lw_stores(l);
+}
+
+/* ---- convolutions and pooling ---- */
+
+typedef struct window {
+    int spatial; /* 1 or 2 */
+    int64_t kernel[2], stride[2], padding[2], dilation[2]; /* h, w; h is 1, 1, 0, 1 in 1-d */
+    rt_dim input[2], output[2];
+    ir_strided x;        /* of the input: batch, channel, [h], w */
+    int x_buffer;
+    rt_dim h_stride, w_stride;
+    rt_dim batch, channels;
+} window;
+
+static bool int_pair(lowering *l, const char *name, int spatial, int64_t first, int64_t *out) {
+    const ir_value *v = ir_core_operand(l->ir, l->anchor, name);
+    int64_t list[4];
+    size_t count;
+    out[0] = first;
+    if (!v)
+        return false;
+    if (ir_const_int(v, &list[0]))
+        count = 1;
+    else if (!ir_const_int_list(v, list, 4, &count) || count == 0)
+        return false;
+    if (count != 1 && count != (size_t)spatial)
+        return false;
+    for (int i = 0; i < spatial; i++)
+        out[2 - spatial + i] = list[count == 1 ? 0 : (size_t)i];
+    return true;
+}
+
+static ts_status open_window(lowering *l, ir_value *x, window *w) {
+    const ir_type *t = l->anchor->results[0]->type;
+    if (!x || !is_floats(x, 3) || !ir_type_is_known_tensor(t) || t->rank != x->type->rank ||
+        t->rank > 4)
+        return unsupported(l, "a window over other than float32 images");
+    w->spatial = t->rank - 2;
+    if (!lw_source(l, x, &w->x_buffer, &w->x))
+        return unsupported(l, "the image is no view of an input");
+    int last = t->rank - 1;
+    w->batch = t->dims[0];
+    w->channels = x->type->dims[1];
+    w->input[0] = w->spatial == 2 ? x->type->dims[2] : 1;
+    w->output[0] = w->spatial == 2 ? t->dims[2] : 1;
+    w->h_stride = w->spatial == 2 ? w->x.strides[2] : 0;
+    w->input[1] = x->type->dims[last];
+    w->output[1] = t->dims[last];
+    w->w_stride = w->x.strides[last];
+    return NULL;
+}
+
+/* Dims: images, [groups], out_h, out_w, ..., channels; logical dims of the result point there. */
+static void space_of_images(lowering *l) {
+    const ir_type *t = l->anchor->results[0]->type;
+    l->space_rank = l->space_map.rank = t->rank;
+    for (int d = 0; d < t->rank; d++)
+        l->space[d] = t->dims[d];
+}
+
+static int add_kernel_dim(lowering *l, rt_dim size, kn_role role) {
+    K->dims[K->dim_count] = (kn_dim){.size = size, .role = role};
+    return K->dim_count++;
+}
+
+static void point(lowering *l, int logical, int dim, rt_dim factor) {
+    l->space_map.dims[logical].factors[dim] = factor;
+}
+
+static int window_dim(lowering *l, const window *w, int axis, int outer) {
+    int d = add_kernel_dim(l, w->kernel[axis], KN_SERIAL);
+    K->dims[d].window = (kn_window){.is_on = true, .outer = outer, .stride = w->stride[axis],
+                                    .dilation = w->dilation[axis], .padding = w->padding[axis],
+                                    .input = w->input[axis]};
+    return d;
+}
+
+/* A nest over images whose windows are serial dims; returns the load of the input at a window
+ * position. dims out: 0 image, 1 out_h, 2 out_w, 3 kernel_h, 4 kernel_w, 5 channel. */
+static int window_nest(lowering *l, const window *w) {
+    space_of_images(l);
+    int last = l->space_rank - 1;
+    int n = add_kernel_dim(l, w->batch, KN_OUTER), oh = add_kernel_dim(l, w->output[0], KN_OUTER);
+    int ow = add_kernel_dim(l, w->output[1], KN_OUTER);
+    int kh = window_dim(l, w, 0, oh), kw = window_dim(l, w, 1, ow);
+    int c = add_kernel_dim(l, w->channels, KN_VECTOR);
+    point(l, 0, n, 1);
+    point(l, 1, c, 1);
+    if (w->spatial == 2)
+        point(l, 2, oh, 1);
+    point(l, last, ow, 1);
+    kn_access a;
+    memset(&a, 0, sizeof a);
+    a.buffer = w->x_buffer;
+    a.element = RT_float32;
+    a.strides[n] = w->x.strides[0];
+    a.strides[c] = w->x.strides[1];
+    a.strides[oh] = kn_dim_mul(K, w->h_stride, w->stride[0]);
+    a.strides[ow] = kn_dim_mul(K, w->w_stride, w->stride[1]);
+    a.strides[kh] = kn_dim_mul(K, w->h_stride, w->dilation[0]);
+    a.strides[kw] = kn_dim_mul(K, w->w_stride, w->dilation[1]);
+    a.offset = kn_dim_add(K, w->x.offset, kn_dim_add(K, kn_dim_mul(K, w->h_stride, -w->padding[0]),
+                                                     kn_dim_mul(K, w->w_stride, -w->padding[1])));
+    return kn_load(K, &a);
+}
+
+static ts_status pooling(lowering *l, ir_anchor kind) {
+    const ir_op *op = l->anchor;
+    window w;
+    memset(&w, 0, sizeof w);
+    TS_TRY(open_window(l, ir_core_operand(l->ir, op, "self"), &w));
+    int64_t list[4];
+    size_t count;
+    const ir_value *stride = ir_core_operand(l->ir, op, "stride");
+    bool no_stride = stride && ir_const_int_list(stride, list, 4, &count) && count == 0;
+    w.dilation[0] = w.dilation[1] = 1;
+    if (!int_pair(l, "kernel_size", w.spatial, 1, w.kernel) ||
+        !int_pair(l, no_stride ? "kernel_size" : "stride", w.spatial, 1, w.stride) ||
+        !int_pair(l, "padding", w.spatial, 0, w.padding) ||
+        (kind == IR_A_MAX_POOL && !int_pair(l, "dilation", w.spatial, 1, w.dilation)))
+        return unsupported(l, "a window that is not constant");
+    if (w.kernel[0] < 1 || w.kernel[1] < 1 || w.stride[0] < 1 || w.stride[1] < 1 ||
+        w.dilation[0] < 1 || w.dilation[1] < 1 || w.padding[0] < 0 || w.padding[1] < 0)
+        return unsupported(l, "an odd window");
+    int x = window_nest(l, &w);
+    if (kind == IR_A_MAX_POOL) {
+        l->anchor_node = kn_reduce(K, KN_RED_MAX, x);
+        return lw_stores(l);
+    }
+    bool ceil_mode = true, include = true;
+    const ir_value *ceiling = ir_core_operand(l->ir, op, "ceil_mode");
+    const ir_value *includes = ir_core_operand(l->ir, op, "count_include_pad");
+    const ir_value *divisor = ir_core_operand(l->ir, op, "divisor_override");
+    if (!ceiling || !ir_const_bool(ceiling, &ceil_mode) || !includes ||
+        !ir_const_bool(includes, &include) || (divisor && !lw_is_none(divisor)))
+        return unsupported(l, "an odd mean");
+    bool has_padding = w.padding[0] || w.padding[1];
+    if (ceil_mode && include && has_padding)
+        return unsupported(l, "a mean that counts padding at ragged ends");
+    int sum = kn_reduce(K, KN_RED_SUM, x), n;
+    if (ceil_mode || (!include && has_padding)) {
+        kn_node count_node = tile_node();
+        count_node.code = KN_COUNT;
+        count_node.type = RT_int64;
+        n = kn_cast(K, kn_add_node(K, count_node), RT_float32);
+    } else {
+        n = kn_constant_number(K, RT_float32, (double)(w.kernel[0] * w.kernel[1]));
+    }
+    l->anchor_node = kn_op2(K, KN_div, sum, n);
+    return lw_stores(l);
+}
+
+static int channel_bias(lowering *l, int node, ir_value *bias) {
+    if (lw_is_none(bias))
+        return node;
+    lw_map channel;
+    memset(&channel, 0, sizeof channel);
+    channel.rank = 1;
+    channel.dims[0] = l->space_map.dims[1];
+    int b = lw_value(l, bias, &channel);
+    return b < 0 ? -1 : kn_op2(K, KN_add, node, b);
+}
+
+/* weight [C, 1, kh, kw] as [kh][kw][C]: the sum over the window runs along channels in vectors. */
+static ts_status depthwise(lowering *l, const window *w, const float *weight, int64_t channels,
+                           ir_value *bias) {
+    int64_t taps = w->kernel[0] * w->kernel[1];
+    float *packed = ts_arena_array(l->unit->arena, (size_t)(taps * channels) + 1, sizeof *packed);
+    for (int64_t c = 0; c < channels; c++)
+        for (int64_t t = 0; t < taps; t++)
+            packed[t * channels + c] = weight[c * taps + t];
+    int x = window_nest(l, w);
+    kn_access a;
+    memset(&a, 0, sizeof a);
+    a.buffer = kn_add_constant(K, packed, (size_t)(taps * channels) * sizeof *packed);
+    a.element = RT_float32;
+    a.strides[3] = w->kernel[1] * channels;
+    a.strides[4] = channels;
+    a.strides[5] = 1;
+    int product = kn_op2(K, KN_mul, x, kn_load(K, &a));
+    l->anchor_node = channel_bias(l, kn_reduce(K, KN_RED_SUM, product), bias);
+    if (l->anchor_node < 0)
+        return unsupported(l, "the bias");
+    return lw_stores(l);
+}
+
+/* weight [O, C/groups, kh, kw] as panels of each group, k in the order that the left side has. */
+static void pack_filters(lowering *l, const float *weight, int64_t groups, int64_t out, int64_t in,
+                         int64_t taps, bool channels_last) {
+    kn_contraction *c = &K->contraction;
+    int64_t k = in * taps, each = panel_floats(k, out);
+    float *packed = ts_arena_array(l->unit->arena, (size_t)(each * groups) + 1, sizeof *packed);
+    float *ordered = ts_arena_array(l->unit->arena, (size_t)(k * out) + 1, sizeof *ordered);
+    for (int64_t g = 0; g < groups; g++) {
+        for (int64_t o = 0; o < out; o++)
+            for (int64_t ch = 0; ch < in; ch++)
+                for (int64_t t = 0; t < taps; t++)
+                    ordered[o * k + (channels_last ? t * in + ch : ch * taps + t)] =
+                        weight[((g * out + o) * in + ch) * taps + t];
+        pack_panels(packed + g * each, ordered, k, out, 1, k);
+    }
+    c->right_is_packed = true;
+    c->right.element = RT_float32;
+    c->right.buffer = kn_add_constant(K, packed, (size_t)(each * groups) * sizeof *packed);
+}
+
+static ts_status convolution(lowering *l) {
+    const ir_op *op = l->anchor;
+    window w;
+    memset(&w, 0, sizeof w);
+    TS_TRY(open_window(l, ir_core_operand(l->ir, op, "input"), &w));
+    ir_value *weight = ir_core_operand(l->ir, op, "weight"), *bias = ir_core_operand(l->ir, op, "bias");
+    const float *filters = weight ? lw_constant_floats(l, weight) : NULL;
+    int64_t groups = 1;
+    bool transposed = false;
+    const ir_value *g = ir_core_operand(l->ir, op, "groups"), *tr = ir_core_operand(l->ir, op, "transposed");
+    if (!filters || !int_pair(l, "stride", w.spatial, 1, w.stride) ||
+        !int_pair(l, "padding", w.spatial, 0, w.padding) ||
+        !int_pair(l, "dilation", w.spatial, 1, w.dilation) || (g && !ir_const_int(g, &groups)) ||
+        (tr && (!ir_const_bool(tr, &transposed) || transposed)))
+        return unsupported(l, "a convolution whose weights or window are not constant");
+    const ir_type *wt = weight->type;
+    w.kernel[0] = w.spatial == 2 ? wt->dims[2] : 1;
+    w.kernel[1] = wt->dims[wt->rank - 1];
+    int64_t out_all = wt->dims[0], in = wt->dims[1];
+    if (!rt_dim_is_constant(w.channels) || groups < 1 || out_all % groups ||
+        w.channels != in * groups || w.stride[0] < 1 || w.stride[1] < 1 || w.dilation[0] < 1 ||
+        w.dilation[1] < 1 || w.padding[0] < 0 || w.padding[1] < 0 || wt->rank != w.spatial + 2 ||
+        w.kernel[0] * w.kernel[1] * in == 0)
+        return unsupported(l, "an odd convolution");
+    int64_t out = out_all / groups, taps = w.kernel[0] * w.kernel[1];
+    if (groups > 1 && in == 1 && out == 1)
+        return depthwise(l, &w, filters, w.channels, bias);
+    kn_contraction *c = &K->contraction;
+    c->is_on = true;
+    space_of_images(l);
+    bool rows = w.x.strides[1] == 1 && in >= 16;
+    bool channels_last = rows;
+    int gd = groups > 1 ? add_kernel_dim(l, groups, KN_OUTER) : -1;
+    int n = add_kernel_dim(l, w.batch, KN_OUTER), oh = add_kernel_dim(l, w.output[0], KN_OUTER);
+    int ow = add_kernel_dim(l, w.output[1], KN_OUTER), o = add_kernel_dim(l, out, KN_VECTOR);
+    c->batch_count = ow;
+    point(l, 0, n, 1);
+    point(l, 1, o, 1);
+    if (gd >= 0)
+        point(l, 1, gd, out);
+    if (w.spatial == 2)
+        point(l, 2, oh, 1);
+    point(l, l->space_rank - 1, ow, 1);
+    c->k = in * taps;
+    c->left.buffer = w.x_buffer;
+    c->left.element = RT_float32;
+    c->left.offset = w.x.offset;
+    c->left.strides[n] = w.x.strides[0];
+    c->left_k = w.x.strides[1];
+    if (gd >= 0)
+        c->left.strides[gd] = kn_dim_mul(K, w.x.strides[1], in);
+    c->h_stride = w.h_stride;
+    c->w_stride = w.w_stride;
+    c->input_h = w.input[0];
+    c->input_w = w.input[1];
+    c->out_h = w.output[0];
+    c->out_w = w.output[1];
+    c->kernel_h = w.kernel[0];
+    c->kernel_w = w.kernel[1];
+    c->stride_h = w.stride[0];
+    c->stride_w = w.stride[1];
+    c->dilation_h = w.dilation[0];
+    c->dilation_w = w.dilation[1];
+    c->pad_h = w.padding[0];
+    c->pad_w = w.padding[1];
+    c->channels = in;
+    c->left_kind = rows ? KN_LEFT_CONVOLUTION : KN_LEFT_PACKED;
+    pack_filters(l, filters, groups, out, in, taps, channels_last);
+    if (gd >= 0)
+        c->right.strides[gd] = panel_floats(c->k, out);
+    if (rows) {
+        float *zeros = ts_arena_array(l->unit->arena, (size_t)in, sizeof *zeros);
+        c->zeros_buffer = kn_add_constant(K, zeros, (size_t)in * sizeof *zeros);
+    }
+    l->anchor_node = channel_bias(l, kn_add_node(K, tile_node()), bias);
+    if (l->anchor_node < 0)
+        return unsupported(l, "the bias");
+    TS_TRY(lw_stores(l));
+    /* Rows of the product are pixels: out_h and out_w must be one dim of everything stored. */
+    if (!kn_merge_pixels(K, oh))
+        return unsupported(l, "pixels that are stored apart");
+    return NULL;
+}
+
+ts_status lw_anchor(lowering *l) {
+    ir_anchor kind = ir_anchor_of(l->anchor);
+    switch (kind) {
+    case IR_A_LINEAR: case IR_A_MATMUL: case IR_A_ADDMM: return matrix_product(l, kind);
+    case IR_A_CONVOLUTION: return convolution(l);
+    case IR_A_MAX_POOL: case IR_A_AVG_POOL: return pooling(l, kind);
+    case IR_A_NONE: break;
+    }
+    return unsupported(l, "no anchor");
+}
