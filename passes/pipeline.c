@@ -37,9 +37,9 @@ static const char *const order[] = {
     "simplify_algebra",
     "eliminate_common",
     "eliminate_dead",
-    "assign_layout", /* from here on for one target */
-    "fuse",
+    "fuse", /* from here on for one target */
     "eliminate_dead",
+    "assign_layout", /* of what lives between kernels */
     "plan_memory", /* last: offsets hold for exactly these operators */
 };
 

@@ -1,0 +1,480 @@
+/* passes/fuse.c - carves kernels out of pure operators of known dtype and rank.
+ *
+ *   %a = linear(%x, %w, %b)               %c = kernel(%x, %r) {
+ *   %b = gelu(%a)                  =>       ... linear, gelu, add ...
+ *   %c = add(%b, %r)                        yield
+ *                                         }
+ *
+ * A block is walked from its end. An operator that kernels can hold and that is in none yet becomes
+ * the root of one; the operators before it join while all their users are inside, so that a kernel
+ * has one operator's results and stands where its last operator stood. Kinds of kernels:
+ *   rows     pointwise operators over one shape, with reductions over the same dims of it
+ *   product  one contraction, convolution or pooling, and pointwise operators of its shape after it
+ * Views of inputs are cloned into each kernel that reads them (they cost nothing there); a view that
+ * copies (reshape of transposed memory) becomes the way in which its producer's result is stored.
+ * Numbers, weights and lists of constants are cloned too; weights are packed by codegen.
+ *
+ * Needs: infer_types, functionalise. Keeps: types. Why last: everything that looks at operators by
+ * name must have run. Cost: each root looks back over at most MAX_LOOK operators. */
+#include "ir/kernel_form.h"
+#include "passes/pass_internal.h"
+
+#include <string.h>
+
+enum { MAX_LOOK = 400, MAX_MEMBERS = 64, MAX_INPUTS = 64 };
+
+typedef struct group {
+    ir_op *root;
+    ir_op *members[MAX_MEMBERS]; /* root first, then backward */
+    size_t count;
+    bool has_anchor;
+    bool has_reduction;
+    uint32_t reduced;
+    const ir_type *space;         /* shape of full values */
+    const ir_type *reduced_shape; /* of what reductions give; NULL where they keep the shape */
+    const ir_value *core_value;   /* root's result, or what it is a stored view of */
+} group;
+
+typedef struct fusion {
+    pass_context *ctx;
+    ir_module *m;
+    bool writes_tensors; /* the function does: copies then have a meaning of their own */
+} fusion;
+
+/* ---- membership: op->number is the group's mark while one is grown ---- */
+
+enum { MARK_NONE = 0, MARK_MEMBER = 1, MARK_VIEW = 2, MARK_ANCHOR_VIEW = 3 };
+
+static bool same_dims(ir_module *m, const ir_type *a, const ir_type *b) {
+    if (a->rank != b->rank)
+        return false;
+    for (int d = 0; d < a->rank; d++)
+        if (!ir_dim_same(m, a->dims[d], b->dims[d]))
+            return false;
+    return true;
+}
+
+static bool is_anchor_form(ir_kernel_form f) {
+    return f == IR_FORM_CONTRACTION || f == IR_FORM_WINDOW;
+}
+
+/* ---- how a user reads a value ---- */
+
+typedef struct readers {
+    bool any;         /* a member, or a view that members read, uses it */
+    bool all;         /* nobody else does */
+    bool through_view; /* some read it through a view */
+    bool by_anchor;   /* the contraction reads it */
+} readers;
+
+static void look_at_users(const group *g, const ir_op *op, const ir_block *block, readers *out,
+                          int depth) {
+    for (size_t r = 0; r < op->result_count; r++) {
+        const ir_value *v = op->results[r];
+        for (size_t i = 0; i < v->use_count; i++) {
+            const ir_op *user = v->uses[i].op;
+            if (user->block != block || user->number == MARK_NONE || depth > 16) {
+                out->all = false;
+                continue;
+            }
+            out->any = true;
+            if (user->number == MARK_MEMBER) {
+                if (ir_anchor_of(user) != IR_A_NONE)
+                    out->by_anchor = true;
+                continue;
+            }
+            out->through_view = true;
+            look_at_users(g, user, block, out, depth + 1);
+        }
+    }
+}
+
+/* ---- growing ---- */
+
+static void add_member(group *g, ir_op *op) {
+    g->members[g->count++] = op;
+    op->number = MARK_MEMBER;
+}
+
+static void set_reduction(ir_module *m, group *g, const ir_op *op, bool keeps_shape) {
+    g->has_reduction = true;
+    g->reduced = ir_reduced_dims(m, op);
+    g->space = op->operands[0]->type;
+    g->reduced_shape = keeps_shape ? NULL : op->results[0]->type;
+}
+
+/* The reduced shape, with or without the dims of one. */
+static bool is_reduced_shape(ir_module *m, const group *g, const ir_type *t) {
+    if (!g->has_reduction)
+        return false;
+    bool keeps = t->rank == g->space->rank;
+    int j = 0;
+    for (int d = 0; d < g->space->rank; d++) {
+        bool is_reduced = (g->reduced >> d) & 1;
+        if (is_reduced && !keeps)
+            continue;
+        if (j >= t->rank)
+            return false;
+        if (is_reduced ? t->dims[j] != 1 : !ir_dim_same(m, t->dims[j], g->space->dims[d]))
+            return false;
+        j++;
+    }
+    return j == t->rank;
+}
+
+static bool all_results_used_plainly(const ir_op *op) { return op->result_count == 1; }
+
+/* Whether op, all of whose users are in the group, may join. */
+static bool may_join(ir_module *m, group *g, const ir_op *op, ir_kernel_form form,
+                     const readers *r) {
+    const ir_type *t = op->results[0]->type;
+    if (r->by_anchor || g->count == MAX_MEMBERS)
+        return false;
+    switch (form) {
+    case IR_FORM_POINTWISE:
+        if (r->through_view) /* computed again for each view: cheap ones only, in plain nests */
+            return !g->has_anchor && !g->has_reduction && !ir_is_heavy_pointwise(op);
+        if (same_dims(m, t, g->space))
+            return true;
+        return is_reduced_shape(m, g, t);
+    case IR_FORM_CONTRACTION: case IR_FORM_WINDOW:
+        if (g->has_anchor || g->has_reduction || r->through_view || !same_dims(m, t, g->space))
+            return false;
+        /* Every member so far becomes epilogue: all must have the product's shape. */
+        for (size_t i = 0; i < g->count; i++)
+            if (ir_view_kind_of(g->members[i]) == IR_VIEW_NONE &&
+                !same_dims(m, g->members[i]->results[0]->type, t))
+                return false;
+        return true;
+    case IR_FORM_ROWS: case IR_FORM_REDUCTION: {
+        const ir_type *x = op->operands[0]->type;
+        uint32_t reduced = ir_reduced_dims(m, op);
+        bool keeps = form == IR_FORM_ROWS;
+        if (g->has_anchor || r->through_view || !all_results_used_plainly(op))
+            return false;
+        if (g->has_reduction)
+            return reduced == g->reduced && same_dims(m, x, g->space);
+        for (size_t i = 0; i < g->count; i++)
+            if (ir_view_kind_of(g->members[i]) == IR_VIEW_NONE &&
+                !same_dims(m, g->members[i]->results[0]->type, g->space))
+                return false;
+        if (same_dims(m, x, g->space))
+            return true;
+        return !keeps && same_dims(m, t, g->space);
+    }
+    case IR_FORM_NONE: case IR_FORM_VIEW: break;
+    }
+    return false;
+}
+
+static void join(ir_module *m, group *g, ir_op *op, ir_kernel_form form) {
+    if (is_anchor_form(form))
+        g->has_anchor = true;
+    if ((form == IR_FORM_ROWS || form == IR_FORM_REDUCTION) && !g->has_reduction)
+        set_reduction(m, g, op, form == IR_FORM_ROWS);
+    add_member(g, op);
+}
+
+/* A view of something may be cloned into the kernel where its chain down to some value in memory is
+ * one of strides; that is found when the body is built. Here it only gets its mark. */
+static void mark_view(const group *g, ir_op *op, const readers *r) {
+    (void)g;
+    op->number = r->by_anchor ? MARK_ANCHOR_VIEW : MARK_VIEW;
+}
+
+static bool stops_fusion(const ir_op *op) {
+    return (ir_effects(op) & IR_EFFECT_WRITES) != 0;
+}
+
+static void grow(fusion *f, group *g) {
+    ir_block *block = g->root->block;
+    int looked = 0;
+    for (ir_op *op = g->root->previous; op && looked < MAX_LOOK; op = op->previous, looked++) {
+        if (stops_fusion(op))
+            return;
+        if (op->number != MARK_NONE) /* marked as a part of the stored view */
+            continue;
+        readers r = {.all = true};
+        look_at_users(g, op, block, &r, 0);
+        if (!r.any)
+            continue;
+        ir_kernel_form form = ir_kernel_form_of(f->m, op);
+        if (form == IR_FORM_VIEW)
+            mark_view(g, op, &r);
+        else if (form != IR_FORM_NONE && r.all && may_join(f->m, g, op, form, &r))
+            join(f->m, g, op, form);
+    }
+}
+
+/* ---- chains of views ---- */
+
+/* The deepest value below v through views whose strides are known to follow from a dense one. */
+static ir_value *base_below(fusion *f, ir_value *v, ir_strided *out, int depth) {
+    ir_module *m = f->m;
+    ir_strided in;
+    ir_view_kind kind = v->def ? ir_view_kind_of(v->def) : IR_VIEW_NONE;
+    bool may_copy = kind == IR_VIEW_IDENTITY || kind == IR_VIEW_RESHAPE;
+    if (depth < 32 && kind != IR_VIEW_NONE && !(may_copy && f->writes_tensors) &&
+        ir_kernel_form_of(m, v->def) == IR_FORM_VIEW) {
+        ir_value *base = base_below(f, v->def->operands[0], &in, depth + 1);
+        if (base && ir_strided_apply(m, v->def, &in, out))
+            return base;
+    }
+    return ir_strided_dense(m, v->type, IR_LAYOUT_CONTIGUOUS, out) ? v : NULL;
+}
+
+/* ---- building the kernel ---- */
+
+typedef struct body {
+    fusion *f;
+    group *g;
+    ir_value *inputs[MAX_INPUTS];
+    size_t input_count;
+    ir_value_map *map;
+    bool failed;
+} body;
+
+static bool is_member_value(const ir_value *v, const ir_block *block) {
+    return v->def && v->def->block == block && v->def->number == MARK_MEMBER;
+}
+
+static bool is_clonable_constant(const ir_value *v) {
+    return v->def && v->def->opcode == IR_OP_CONST;
+}
+
+static void add_input(body *b, ir_value *v) {
+    for (size_t i = 0; i < b->input_count; i++)
+        if (b->inputs[i] == v)
+            return;
+    if (b->input_count == MAX_INPUTS) {
+        b->failed = true;
+        return;
+    }
+    b->inputs[b->input_count++] = v;
+}
+
+/* Below a view inside of the kernel: members continue it, else the base is an input. */
+static bool view_reaches_member(const body *b, const ir_value *v, int depth) {
+    if (is_member_value(v, b->g->root->block))
+        return true;
+    return depth < 32 && v->def && v->def->block == b->g->root->block &&
+           v->def->number >= MARK_VIEW &&
+           view_reaches_member(b, v->def->operands[0], depth + 1);
+}
+
+static void find_inputs(body *b, ir_value *v, int depth) {
+    if (is_member_value(v, b->g->root->block) || is_clonable_constant(v) || depth > 32)
+        return;
+    if (v->type->kind == IR_TENSOR) {
+        if (v->def && ir_view_kind_of(v->def) != IR_VIEW_NONE &&
+            view_reaches_member(b, v, 0)) {
+            for (size_t i = 0; i < v->def->operand_count; i++)
+                find_inputs(b, v->def->operands[i], depth + 1);
+            return;
+        }
+        ir_strided strided;
+        ir_value *base = base_below(b->f, v, &strided, 0);
+        if (!base) {
+            b->failed = true;
+            return;
+        }
+        for (const ir_value *at = v; at != base; at = at->def->operands[0])
+            for (size_t i = 1; i < at->def->operand_count; i++)
+                find_inputs(b, at->def->operands[i], depth + 1);
+        if (!is_clonable_constant(base))
+            add_input(b, base);
+        return;
+    }
+    if (v->def && v->def->opcode == IR_OP_LIST) {
+        for (size_t i = 0; i < v->def->operand_count; i++)
+            find_inputs(b, v->def->operands[i], depth + 1);
+        return;
+    }
+    if (v->type->kind == IR_INT || v->type->kind == IR_FLOAT || v->type->kind == IR_BOOL)
+        add_input(b, v);
+    else
+        b->failed = true;
+}
+
+static void clone_needed(body *b, ir_builder *builder, ir_value *v, int depth);
+
+static void clone_op(body *b, ir_builder *builder, ir_op *op, int depth) {
+    for (size_t i = 0; i < op->operand_count; i++)
+        clone_needed(b, builder, op->operands[i], depth + 1);
+    if (!b->failed)
+        ir_clone_op(builder, op, b->map);
+}
+
+static void clone_needed(body *b, ir_builder *builder, ir_value *v, int depth) {
+    if (ir_value_map_get(b->map, v) || b->failed)
+        return;
+    if (depth > 200 || !v->def) {
+        b->failed = true;
+        return;
+    }
+    clone_op(b, builder, v->def, depth);
+}
+
+static ir_op *build(body *b) {
+    ir_module *m = b->f->m;
+    group *g = b->g;
+    for (size_t i = g->count; i-- > 0 && !b->failed;)
+        for (size_t j = 0; j < g->members[i]->operand_count; j++)
+            find_inputs(b, g->members[i]->operands[j], 0);
+    if (b->failed)
+        return NULL;
+    ir_op *root = g->root;
+    ir_kernel_kind kind = g->has_anchor ? IR_KERNEL_CONTRACTION : IR_KERNEL_POINTWISE;
+    ir_builder at = pass_before(m, root);
+    ir_op *kernel = ir_build_kernel(&at, kind, b->inputs, b->input_count);
+    b->map = ir_value_map_make(b->f->ctx->scratch);
+    ir_block *region = kernel->regions[0];
+    for (size_t i = 0; i < b->input_count; i++)
+        ir_value_map_set(b->map, b->inputs[i], region->parameters[i]);
+    ir_builder inside = {.module = m, .block = region, .place = root->place};
+    for (size_t i = g->count; i-- > 0;)
+        clone_op(b, &inside, g->members[i], 0);
+    ir_value *yields[8];
+    if (root->result_count > 8 || b->failed) {
+        /* The half-made kernel goes again; nothing uses it. */
+        ir_op_remove(kernel);
+        return NULL;
+    }
+    for (size_t i = 0; i < root->result_count; i++)
+        yields[i] = ir_value_map_get(b->map, root->results[i]);
+    inside.before = NULL;
+    ir_build_yield(&inside, yields, root->result_count);
+    for (size_t i = 0; i < root->result_count; i++) {
+        ir_value *r = ir_op_add_result(m, kernel, root->results[i]->type, root->results[i]->name);
+        ir_replace_uses(m, root->results[i], r);
+    }
+    for (size_t i = 0; i < g->count; i++)
+        ir_op_remove(g->members[i]);
+    return kernel;
+}
+
+/* ---- roots ---- */
+
+static void clear_marks(ir_block *block) {
+    for (ir_op *op = block->first; op; op = op->next)
+        op->number = MARK_NONE;
+}
+
+/* A view that has to copy: the members are the chain of views down to what made the value, which is
+ * stored in the order that the views ask for. */
+static bool start_with_view(fusion *f, group *g, ir_op *root) {
+    ir_module *m = f->m;
+    ir_strided strided, inner;
+    ir_op *view = root;
+    const ir_type *t = root->results[0]->type;
+    if (!ir_strided_dense(m, t, IR_LAYOUT_CONTIGUOUS, &strided))
+        return false;
+    for (int depth = 0; depth < 16; depth++) {
+        if (ir_kernel_form_of(m, view) != IR_FORM_VIEW ||
+            !ir_strided_invert(m, view, &strided, &inner))
+            return false;
+        strided = inner;
+        add_member(g, view);
+        ir_value *below = view->operands[0];
+        g->core_value = below;
+        g->space = below->type;
+        ir_op *def = below->def;
+        bool is_next = def && def->block == root->block && below->use_count == 1 &&
+                       ir_kernel_form_of(m, def) == IR_FORM_VIEW;
+        if (!is_next)
+            break;
+        for (ir_op *op = view->previous; op && op != def; op = op->previous)
+            if (stops_fusion(op))
+                return true;
+        view = def;
+    }
+    return true;
+}
+
+static bool view_must_copy(fusion *f, ir_op *op) {
+    ir_strided strided;
+    ir_value *v = op->results[0];
+    if (ir_view_kind_of(op) != IR_VIEW_RESHAPE)
+        return false;
+    return base_below(f, v, &strided, 0) == v;
+}
+
+static bool start(fusion *f, group *g, ir_op *op) {
+    memset(g, 0, sizeof *g);
+    g->root = op;
+    ir_kernel_form form = ir_kernel_form_of(f->m, op);
+    if (form == IR_FORM_NONE)
+        return false;
+    g->space = op->results[0]->type;
+    g->core_value = op->results[0];
+    switch (form) {
+    case IR_FORM_NONE: return false;
+    case IR_FORM_VIEW: return view_must_copy(f, op) && start_with_view(f, g, op);
+    case IR_FORM_POINTWISE: case IR_FORM_CONTRACTION: case IR_FORM_WINDOW: case IR_FORM_ROWS:
+    case IR_FORM_REDUCTION:
+        join(f->m, g, op, form);
+        return true;
+    }
+    return false;
+}
+
+static void fuse_block(fusion *f, ir_block *block, int depth) {
+    if (depth > 200)
+        return;
+    for (ir_op *op = block->first; op; op = op->next)
+        for (size_t i = 0; op->opcode != IR_OP_KERNEL && i < op->region_count; i++)
+            fuse_block(f, op->regions[i], depth + 1);
+    clear_marks(block);
+    ir_op *previous;
+    for (ir_op *op = block->last; op; op = previous) {
+        previous = op->previous;
+        bool is_dead = op->opcode == IR_OP_CORE && ir_is_removable(op);
+        for (size_t i = 0; i < op->result_count; i++)
+            is_dead = is_dead && op->results[i]->use_count == 0;
+        if (is_dead) { /* a view that was cloned into all its readers, an unused list */
+            ir_op_remove(op);
+            continue;
+        }
+        group g;
+        if (!start(f, &g, op)) {
+            clear_marks(block);
+            continue;
+        }
+        grow(f, &g);
+        body b = {.f = f, .g = &g};
+        ir_op *kernel = build(&b);
+        if (kernel) {
+            f->ctx->changed = true;
+            pass_count(f->ctx, "kernels", 1);
+            previous = kernel->previous; /* it stands where the root was */
+        }
+        clear_marks(block);
+    }
+}
+
+static bool writes_tensors(ir_module *m, const ir_block *block, int depth) {
+    for (const ir_op *op = block->first; op; op = op->next) {
+        if (op->opcode == IR_OP_CALL || op->opcode == IR_OP_CALL_METHOD || depth > 200)
+            return true;
+        for (size_t i = 0; i < op->region_count; i++)
+            if (writes_tensors(m, op->regions[i], depth + 1))
+                return true;
+        if (op->opcode != IR_OP_CORE)
+            continue;
+        const ir_schema *s = ir_schema_of(m, op->core);
+        for (size_t i = 0; i < s->arg_count && i < op->operand_count; i++)
+            if (s->args[i].is_written && op->operands[i]->type->kind == IR_TENSOR)
+                return true;
+    }
+    return false;
+}
+
+ts_status pass_fuse(pass_context *ctx, ir_module *m) {
+    for (ir_function *fn = m->functions; fn; fn = fn->next) {
+        if (!fn->body)
+            continue;
+        fusion f = {.ctx = ctx, .m = m, .writes_tensors = writes_tensors(m, fn->body, 0)};
+        fuse_block(&f, fn->body, 0);
+    }
+    return NULL;
+}

@@ -1,0 +1,293 @@
+/* Kernels against the reference kernels: a text is compiled as it is, and again after fusion, layout
+ * and memory planning, at each CPU level that this machine has; results must agree within the
+ * text's bound, and as many kernels must have come out as expected, none left to the dynamic path. */
+#define _POSIX_C_SOURCE 200809L
+#include <check.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "codegen/codegen.h"
+#include "passes/passes.h"
+#include "runtime/tsrt.h"
+
+typedef struct run_options {
+    const char *level;
+    bool fuse;
+    int kernels; /* expected; -1 any */
+} run_options;
+
+static uint64_t random_state;
+static double random_unit(void) {
+    random_state = random_state * 6364136223846793005u + 1442695040888963407u;
+    return (double)(random_state >> 11) * 0x1p-53;
+}
+
+/* Weights by name: "w_64_3_3_3" is float32[64,3,3,3], small numbers. */
+static ts_status find_weight(void *user, ts_str name, rt_value *out) {
+    (void)user;
+    char text[256];
+    snprintf(text, sizeof text, "%.*s", (int)name.length, name.data);
+    int64_t sizes[8];
+    int rank = 0;
+    for (char *at = strchr(text, '_'); at && rank < 8; at = strchr(at + 1, '_'))
+        sizes[rank++] = strtoll(at + 1, NULL, 10);
+    rt_tensor *t;
+    TS_TRY(rt_tensor_make(RT_float32, sizes, rank, &t));
+    uint64_t state = 88172645463325252u;
+    for (int64_t i = 0; i < t->element_count; i++) {
+        state = state * 6364136223846793005u + 1442695040888963407u;
+        ((float *)t->data)[i] = (float)((double)(state >> 11) * 0x1p-53 - 0.5);
+    }
+    *out = rt_from_tensor(t);
+    return NULL;
+}
+
+static int count_kernels(const ir_block *block) {
+    int n = 0;
+    for (const ir_op *op = block->first; op; op = op->next) {
+        n += op->opcode == IR_OP_KERNEL;
+        for (size_t i = 0; op->opcode != IR_OP_KERNEL && i < op->region_count; i++)
+            n += count_kernels(op->regions[i]);
+    }
+    return n;
+}
+
+static void run_passes(ir_module *m, const run_options *o, const cg_target_info *level) {
+    ts_arena *scratch = ts_arena_create(0);
+    pass_target target = {.vector_bytes = level->vector_bytes, .opt_level = 2};
+    pass_counter counters[16];
+    pass_context ctx = {.scratch = scratch, .target = &target, .counters = counters};
+    static const char *const names[] = {"fuse", "assign_layout", "plan_memory"};
+    for (size_t i = 0; i < 3; i++) {
+        const pass_info *pass = pass_find(ts_str_of(names[i]));
+        ck_assert_ptr_nonnull(pass);
+        ctx.counter_count = 0;
+        ts_status status = pass->run(&ctx, m);
+        ck_assert_msg(!status, "%s: %s", names[i], ts_status_message(status));
+        status = ir_verify_module(m);
+        if (status) {
+            ts_buffer text = {0};
+            ir_print_module(m, &text, NULL);
+            ck_abort_msg("%s: %s in\n%.*s", names[i], ts_status_message(status), (int)text.length,
+                         text.data);
+        }
+    }
+    int n = count_kernels(m->functions->body);
+    if (getenv("SHOW_IR") || (o->kernels >= 0 && n != o->kernels)) {
+        ts_buffer text = {0};
+        ir_print_module(m, &text, NULL);
+        fprintf(stderr, "%.*s", (int)text.length, text.data);
+        ts_buffer_deinit(&text);
+    }
+    ck_assert_msg(o->kernels < 0 || n == o->kernels, "expected %d kernels, found %d", o->kernels, n);
+    ts_arena_release(scratch);
+}
+
+static tsrt_value *random_input(const ir_type *t, const int64_t *letters) {
+    tsrt_value *v = NULL;
+    if (t->kind == IR_INT) {
+        ck_assert_ptr_null(tsrt_value_make_int(3, &v));
+        return v;
+    }
+    if (t->kind == IR_FLOAT) {
+        ck_assert_ptr_null(tsrt_value_make_float(0.75, &v));
+        return v;
+    }
+    ck_assert_int_eq(t->kind, IR_TENSOR);
+    int64_t sizes[8], count = 1;
+    for (int d = 0; d < t->rank; d++) {
+        sizes[d] = rt_dim_is_constant(t->dims[d]) ? t->dims[d] : letters[0];
+        count *= sizes[d];
+    }
+    size_t bytes = rt_dtype_size(t->dtype);
+    char *data = malloc((size_t)count * bytes + 1);
+    for (int64_t i = 0; i < count; i++) {
+        double x = random_unit() * 6 - 3;
+        if (t->dtype == RT_bool)
+            data[i] = x > 0;
+        else if (rt_dtype_is_float(t->dtype))
+            rt_store_double(t->dtype, data + (size_t)i * bytes, x);
+        else
+            rt_store_int(t->dtype, data + (size_t)i * bytes, (int64_t)floor(x * 10));
+    }
+    ck_assert_ptr_null(tsrt_value_make_tensor((tsrt_dtype)t->dtype, sizes, t->rank, &v));
+    tsrt_tensor_view view = {.size = sizeof view};
+    ck_assert_ptr_null(tsrt_value_view_tensor(v, &view));
+    memcpy(view.data, data, (size_t)count * bytes);
+    free(data);
+    return v;
+}
+
+static tsrt_value *run_text(const char *text, const run_options *o, const int64_t *letters) {
+    ts_arena *arena = ts_arena_create(0);
+    ir_module *m = ir_module_make(arena);
+    ts_status status = ir_parse_module(m, TS_STR("t.tsir"), ts_str_of(text), find_weight, NULL);
+    ck_assert_msg(!status, "%d:%d: %s", ts_status_place(status).line,
+                  ts_status_place(status).column, ts_status_message(status));
+    const cg_target_info *level = cg_target_find(ts_str_of(o->level));
+    if (o->fuse)
+        run_passes(m, o, level);
+    char path[] = "/tmp/tsc_kernel_test_XXXXXX";
+    int fd = mkstemp(path);
+    ck_assert(fd >= 0);
+    close(fd);
+    cg_options options = {.levels = &level, .level_count = 1, .opt_level = 2, .emit = CG_EMIT_TSM,
+                          .output_path = ts_str_of(path), .source_name = TS_STR("t.tsir")};
+    status = cg_compile(m, arena, &options);
+    ck_assert_msg(!status, "%s", ts_status_message(status));
+    tsrt_model *model;
+    tsrt_session *session;
+    tsrt_status *s = tsrt_model_load(path, NULL, &model);
+    ck_assert_msg(!s, "%s", tsrt_status_message(s));
+    unlink(path);
+    s = tsrt_session_create(model, NULL, &session);
+    ck_assert_msg(!s, "%s", tsrt_status_message(s));
+    random_state = 42;
+    tsrt_value *args[16], *out = NULL;
+    const ir_block *body = m->functions->body;
+    for (size_t i = 0; i < body->parameter_count; i++)
+        args[i] = random_input(body->parameters[i]->type, letters);
+    /* Twice: planned memory is used again. */
+    for (int i = 0; i < 2; i++) {
+        tsrt_value_release(out);
+        s = tsrt_run(session, 0, args, body->parameter_count, NULL, &out);
+        ck_assert_msg(!s, "%s", tsrt_status_message(s));
+    }
+    if (o->fuse && o->kernels > 0) {
+        tsrt_statistics st = {.size = sizeof st};
+        ck_assert_ptr_null(tsrt_session_get_statistics(session, &st));
+        ck_assert_msg(st.dynamic_call_count == 0, "%d calls of reference kernels",
+                      (int)st.dynamic_call_count);
+    }
+    for (size_t i = 0; i < body->parameter_count; i++)
+        tsrt_value_release(args[i]);
+    tsrt_session_release(session);
+    tsrt_model_release(model);
+    ir_module_deinit(m);
+    ts_arena_release(arena);
+    return out;
+}
+
+static void compare(const tsrt_value *a, const tsrt_value *b, double tolerance, const char *what) {
+    if (tsrt_value_kind(a) == TSRT_TUPLE) {
+        ck_assert_uint_eq(tsrt_value_count(a), tsrt_value_count(b));
+        for (size_t i = 0; i < tsrt_value_count(a); i++) {
+            tsrt_value *x, *y;
+            ck_assert_ptr_null(tsrt_value_item(a, i, &x));
+            ck_assert_ptr_null(tsrt_value_item(b, i, &y));
+            compare(x, y, tolerance, what);
+            tsrt_value_release(x);
+            tsrt_value_release(y);
+        }
+        return;
+    }
+    tsrt_value *x, *y;
+    ck_assert_ptr_null(tsrt_value_contiguous(a, &x));
+    ck_assert_ptr_null(tsrt_value_contiguous(b, &y));
+    tsrt_tensor_view u = {.size = sizeof u}, v = {.size = sizeof v};
+    ck_assert_ptr_null(tsrt_value_view_tensor(x, &u));
+    ck_assert_ptr_null(tsrt_value_view_tensor(y, &v));
+    ck_assert_int_eq(u.dtype, v.dtype);
+    ck_assert_int_eq(u.rank, v.rank);
+    int64_t count = 1;
+    for (int d = 0; d < u.rank; d++) {
+        ck_assert_int_eq(u.sizes[d], v.sizes[d]);
+        count *= u.sizes[d];
+    }
+    size_t bytes = tsrt_dtype_bytes(u.dtype);
+    for (int64_t i = 0; i < count; i++) {
+        double p = rt_load_double((rt_dtype)u.dtype, (const char *)u.data + (size_t)i * bytes);
+        double q = rt_load_double((rt_dtype)v.dtype, (const char *)v.data + (size_t)i * bytes);
+        bool same = (isnan(p) && isnan(q)) || p == q ||
+                    fabs(p - q) <= tolerance * (1 + fabs(p));
+        ck_assert_msg(same, "%s: element %lld is %.9g, expected %.9g", what, (long long)i, q, p);
+    }
+    tsrt_value_release(x);
+    tsrt_value_release(y);
+}
+
+static void check_text(const char *text, int kernels, double tolerance, int64_t letter) {
+    static const char *const levels[] = {"x86-64-v2", "x86-64-v3", "x86-64-v4"};
+    bool has[3] = {__builtin_cpu_supports("sse4.2"), __builtin_cpu_supports("avx2"),
+                   __builtin_cpu_supports("avx512f")};
+    run_options plain = {.level = "x86-64-v2"};
+    tsrt_value *expected = run_text(text, &plain, &letter);
+    for (int i = 0; i < 3; i++) {
+        if (!has[i])
+            continue;
+        run_options fused = {.level = levels[i], .fuse = true, .kernels = kernels};
+        tsrt_value *got = run_text(text, &fused, &letter);
+        compare(expected, got, tolerance, levels[i]);
+        tsrt_value_release(got);
+    }
+    tsrt_value_release(expected);
+}
+
+START_TEST(pointwise_chain) {
+    check_text("func @forward(%x: float32[5,37], %y: float32[37], %s: float) -> float32[5,37] entry {\n"
+               "  %a = add.Tensor(%x, %y, 1) : float32[5,37]\n"
+               "  %b = sigmoid(%a) : float32[5,37]\n"
+               "  %c = mul.Scalar(%b, %s) : float32[5,37]\n"
+               "  %d = gelu(%c, \"none\") : float32[5,37]\n"
+               "  %e = clamp(%d, -0.25, 0.3) : float32[5,37]\n"
+               "  %f = tanh(%e) : float32[5,37]\n"
+               "  return %f\n"
+               "}\n", 1, 1e-6, 0);
+}
+END_TEST
+
+START_TEST(symbolic_sizes) {
+    const char *text = "func @forward(%x: float32[N,3], %y: float32[N,1]) -> float32[N,3] entry {\n"
+                       "  %a = mul.Tensor(%x, %y) : float32[N,3]\n"
+                       "  %b = exp(%a) : float32[N,3]\n"
+                       "  return %b\n"
+                       "}\n";
+    check_text(text, 1, 1e-6, 1);
+    check_text(text, 1, 1e-6, 5000);
+}
+END_TEST
+
+START_TEST(views_of_inputs) {
+    check_text("func @forward(%x: float32[4,6,5], %y: float32[2,5,3]) -> float32[2,5,3] entry {\n"
+               "  %p = permute(%x, [0, 2, 1]) : float32[4,5,6]\n"
+               "  %q = slice.Tensor(%p, 0, 1, 3, 1) : float32[2,5,6]\n"
+               "  %r = slice.Tensor(%q, 2, 0, 6, 2) : float32[2,5,3]\n"
+               "  %s = mul.Tensor(%r, %y) : float32[2,5,3]\n"
+               "  %t = relu(%s) : float32[2,5,3]\n"
+               "  return %t\n"
+               "}\n", 1, 1e-6, 0);
+}
+END_TEST
+
+START_TEST(integers_and_bools) {
+    check_text("func @forward(%x: int64[33], %y: int32[33], %z: float32[33]) -> Tuple[int64[33], bool[33], float32[33]] entry {\n"
+               "  %a = add.Tensor(%x, %y, 1) : int64[33]\n"
+               "  %b = mul.Scalar(%a, 3) : int64[33]\n"
+               "  %c = gt.Scalar(%x, 2.5) : bool[33]\n"
+               "  %d = lt.Tensor(%z, %y) : bool[33]\n"
+               "  %e = logical_and(%c, %d) : bool[33]\n"
+               "  %f = where.self(%e, %z, %y) : float32[33]\n"
+               "  %r = tuple(%b, %e, %f) : Tuple[int64[33], bool[33], float32[33]]\n"
+               "  return %r\n"
+               "}\n", -1, 1e-6, 0);
+}
+END_TEST
+
+int main(void) {
+    Suite *suite = suite_create("kernels");
+    TCase *tc = tcase_create("fusion");
+    tcase_set_timeout(tc, 120);
+    tcase_add_test(tc, pointwise_chain);
+    tcase_add_test(tc, symbolic_sizes);
+    tcase_add_test(tc, views_of_inputs);
+    tcase_add_test(tc, integers_and_bools);
+    suite_add_tcase(suite, tc);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
