@@ -3,12 +3,42 @@
 #include "codegen/compile_llvm.h"
 
 #include <llvm-c/Analysis.h>
+#include <llvm-c/ErrorHandling.h>
 #include <llvm-c/Target.h>
 #include <llvm-c/Transforms/PassBuilder.h>
-#include <stdlib.h>
+#include <setjmp.h>
+#include <stdio.h>
+
+/* LLVM reports what it cannot compile (an instruction it cannot select) to a handler that must not
+ * return, without user data. The handler jumps back to the call that was in progress on this
+ * thread; what LLVM held is lost, and the unit is not touched again. */
+typedef struct fatal_guard {
+    jmp_buf back;
+    char message[256];
+} fatal_guard;
+
+static _Thread_local fatal_guard *active_guard;
+
+static void on_fatal_error(const char *reason) {
+    fatal_guard *guard = active_guard;
+    if (!guard)
+        return; /* LLVM prints the reason and ends the process */
+    snprintf(guard->message, sizeof guard->message, "%s", reason);
+    active_guard = NULL;
+    longjmp(guard->back, 1);
+}
+
+static ts_status fatal_error(cg_unit *unit, fatal_guard *guard) {
+    ts_status status = ts_error_make(TS_ERR_INTERNAL, "LLVM cannot compile for %s: %s",
+                                     unit->target->name, guard->message);
+    *unit = (cg_unit){0}; /* its memory may be half changed: leave it */
+    return status;
+}
 
 static void init_targets(void) {
     /* Idempotent registration in LLVM's own tables. */
+    LLVMResetFatalErrorHandler();
+    LLVMInstallFatalErrorHandler(on_fatal_error);
     LLVMInitializeX86TargetInfo();
     LLVMInitializeX86Target();
     LLVMInitializeX86TargetMC();
@@ -103,7 +133,7 @@ LLVMValueRef cg_kernel_function(cg_unit *unit, const char *name) {
     return cg_function_make(unit, name, unit->kernel_type);
 }
 
-ts_status cg_unit_optimise(cg_unit *unit) {
+static ts_status run_passes(cg_unit *unit) {
     char *message = NULL;
     if (LLVMVerifyModule(unit->module, LLVMReturnStatusAction, &message))
         return llvm_error("LLVM module", message);
@@ -124,10 +154,32 @@ ts_status cg_unit_optimise(cg_unit *unit) {
     return status;
 }
 
-ts_status cg_unit_emit(cg_unit *unit, LLVMCodeGenFileType type, LLVMMemoryBufferRef *out) {
+ts_status cg_unit_optimise(cg_unit *unit) {
+    fatal_guard guard;
+    if (setjmp(guard.back))
+        return fatal_error(unit, &guard);
+    active_guard = &guard;
+    ts_status status = run_passes(unit);
+    active_guard = NULL;
+    return status;
+}
+
+static ts_status emit_to_memory(cg_unit *unit, LLVMCodeGenFileType type,
+                                LLVMMemoryBufferRef *out) {
     char *message = NULL;
     *out = NULL;
     if (LLVMTargetMachineEmitToMemoryBuffer(unit->machine, unit->module, type, &message, out))
         return llvm_error("LLVM code generation", message);
     return NULL;
+}
+
+ts_status cg_unit_emit(cg_unit *unit, LLVMCodeGenFileType type, LLVMMemoryBufferRef *out) {
+    fatal_guard guard;
+    *out = NULL;
+    if (setjmp(guard.back))
+        return fatal_error(unit, &guard);
+    active_guard = &guard;
+    ts_status status = emit_to_memory(unit, type, out);
+    active_guard = NULL;
+    return status;
 }

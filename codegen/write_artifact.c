@@ -33,7 +33,13 @@ uint64_t cg_target_features(const cg_target_info *t) {
     case CG_X86_64_V2: return v2;
     case CG_X86_64_V3: return v3;
     case CG_X86_64_V4: return v3 | TSM_CPU_AVX512;
-    case CG_NATIVE: return TSM_CPU_OTHER;
+    case CG_NATIVE: /* what its vector width implies; the rest is this machine's own affair */
+        if (strncmp(t->triple, "x86_64", 6) != 0)
+            return TSM_CPU_NEON;
+        return (t->vector_bytes == 64   ? v3 | TSM_CPU_AVX512
+                : t->vector_bytes == 32 ? v3
+                                        : v2) |
+               TSM_CPU_OTHER;
     case CG_AARCH64: return TSM_CPU_NEON;
     }
     return 0;
