@@ -23,6 +23,7 @@ typedef enum host_kind {
 
 typedef struct host_value {
     host_kind kind;
+    bool is_dense; /* a compiled kernel made it: it has the layout that its type states */
     size_t slot;
     LLVMValueRef llvm;
 } host_value;

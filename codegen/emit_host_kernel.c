@@ -66,8 +66,14 @@ static void emit_body(host_function *f, ir_op *op) {
     }
     host_release_dead(f, yield);
     f->symbol_count = symbols;
-    for (size_t i = 0; i < op->result_count; i++)
+    for (size_t i = 0; i < op->result_count; i++) {
+        const host_value *h = host_of(f, op->results[i]);
+        if (h->kind == HOST_SLOT) {
+            LLVMValueRef args[] = {f->run, host_slot(f, h->slot)};
+            host_check(f, host_call(f, SERVICE_tensor_fresh, args, 2));
+        }
         host_bind_symbols(f, op->results[i]);
+    }
 }
 
 /* ---- sizes ---- */
@@ -129,6 +135,7 @@ static LLVMValueRef make_result(host_function *f, const ir_value *v, LLVMValueRe
     for (int d = 0; d < t->rank; d++)
         host_store(f, sizes[d], area, 8 * (int64_t)d);
     LLVMValueRef out = host_set_slot(f, v);
+    host_of(f, v)->is_dense = true;
     int64_t header = (int64_t)f->hm->header_cursor++;
     if (f->hm->header_cursor > p->header_count)
         p->header_count = f->hm->header_cursor;
@@ -157,15 +164,15 @@ static LLVMValueRef make_result(host_function *f, const ir_value *v, LLVMValueRe
 /* ---- operands ---- */
 
 /* What a kernel made has the layout of its type; everything else is asked at run time. */
-static bool layout_is_sure(const ir_value *v) {
-    return v->type->layout != IR_LAYOUT_ANY && v->def && v->def->opcode == IR_OP_KERNEL;
+static bool layout_is_sure(host_function *f, const ir_value *v) {
+    return v->type->layout != IR_LAYOUT_ANY && host_of(f, v)->is_dense;
 }
 
 static LLVMValueRef operand_data(host_function *f, const ir_op *op, const ir_value *v,
                                  size_t *out_slot) {
     LLVMValueRef at = host_boxed(f, v, 0);
     *out_slot = SIZE_MAX;
-    if (!layout_is_sure(v)) {
+    if (!layout_is_sure(f, v)) {
         *out_slot = host_slot_take(f);
         LLVMValueRef dense = host_slot(f, *out_slot);
         uint32_t layout = v->type->layout == IR_LAYOUT_CHANNELS_LAST;

@@ -138,6 +138,24 @@ ts_status service_tensor_dense(rt_run *run, const rt_value *value, uint32_t dtyp
     return status;
 }
 
+/* What a compiled kernel would have made is memory of its own; a reference kernel may give a view
+ * of its operand instead, which must not outlive a planned buffer. */
+ts_status service_tensor_fresh(rt_run *run, rt_value *slot) {
+    if (slot->tag != RT_TAG_TENSOR)
+        return NULL;
+    const rt_tensor *t = slot->as.tensor;
+    bool is_shared =
+        !t->storage || t->storage == rt_session_of(run)->arena || t->storage->is_read_only ||
+        atomic_load_explicit(&t->storage->references, memory_order_relaxed) > 1 ||
+        atomic_load_explicit(&t->base.references, memory_order_relaxed) > 1;
+    if (!is_shared)
+        return NULL;
+    rt_tensor *copy;
+    TS_TRY(rt_tensor_clone(t, &copy));
+    rt_assign(slot, rt_from_tensor(copy));
+    return NULL;
+}
+
 /* ---- launches ---- */
 
 typedef struct launch_job {
