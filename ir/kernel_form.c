@@ -363,6 +363,18 @@ static bool pool_fits(ir_module *m, const ir_op *op, ir_anchor a) {
            is_none(ir_core_operand(m, op, "divisor_override"));
 }
 
+/* The two lengths of the sum are known to be equal: otherwise the product raises at run time. */
+static bool sums_agree(ir_module *m, const ir_op *op, ir_anchor a) {
+    size_t first = a == IR_A_ADDMM ? 1 : 0;
+    if (op->operand_count < first + 2)
+        return false;
+    const ir_type *x = op->operands[first]->type, *y = op->operands[first + 1]->type;
+    if (x->kind != IR_TENSOR || y->kind != IR_TENSOR || x->rank < 2 || y->rank < 2)
+        return false;
+    return ir_dim_same(m, x->dims[x->rank - 1],
+                       y->dims[a == IR_A_LINEAR ? y->rank - 1 : y->rank - 2]);
+}
+
 static ir_kernel_form anchor_form(ir_module *m, const ir_op *op, ir_anchor a) {
     const ir_type *r = op->results[0]->type;
     if (op->result_count != 1 || !ir_type_is_known_tensor(r) || r->dtype != RT_float32 || r->rank < 2)
@@ -381,6 +393,8 @@ static ir_kernel_form anchor_form(ir_module *m, const ir_op *op, ir_anchor a) {
             return IR_FORM_NONE;
         tensors++;
     }
+    if (!sums_agree(m, op, a))
+        return IR_FORM_NONE;
     if (a == IR_A_ADDMM) {
         double d;
         const ir_value *alpha = ir_core_operand(m, op, "alpha"), *beta = ir_core_operand(m, op, "beta");

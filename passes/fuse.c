@@ -418,6 +418,16 @@ static bool start(fusion *f, group *g, ir_op *op) {
     return false;
 }
 
+static bool is_settled_view(ir_module *m, const ir_op *op) {
+    ir_view_kind kind = ir_view_kind_of(op);
+    int dim;
+    int64_t start_index, step;
+    if (kind == IR_VIEW_NONE || ir_kernel_form_of(m, op) != IR_FORM_VIEW)
+        return false;
+    return (kind != IR_VIEW_SELECT && kind != IR_VIEW_SLICE) ||
+           ir_view_slice(m, op, &dim, &start_index, &step);
+}
+
 static void fuse_block(fusion *f, ir_block *block, int depth) {
     if (depth > 200)
         return;
@@ -428,7 +438,10 @@ static void fuse_block(fusion *f, ir_block *block, int depth) {
     ir_op *previous;
     for (ir_op *op = block->last; op; op = previous) {
         previous = op->previous;
-        bool is_dead = op->opcode == IR_OP_CORE && ir_is_removable(op);
+        /* A view whose result type is known cannot raise any more. */
+        bool is_dead = op->opcode == IR_OP_CONST ||
+                       (op->opcode == IR_OP_CORE &&
+                        (ir_is_removable(op) || is_settled_view(f->m, op)));
         for (size_t i = 0; i < op->result_count; i++)
             is_dead = is_dead && op->results[i]->use_count == 0;
         if (is_dead) { /* a view that was cloned into all its readers, an unused list */

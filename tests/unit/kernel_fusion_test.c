@@ -276,6 +276,108 @@ START_TEST(integers_and_bools) {
 }
 END_TEST
 
+START_TEST(rows_and_columns) {
+    check_text("func @forward(%x: float32[6,50]) -> Tuple[float32[6,50], float32[6], int64[50], float32[]] entry {\n"
+               "  %a = mul.Scalar(%x, 2.0) : float32[6,50]\n"
+               "  %b = softmax.int(%a, -1, none) : float32[6,50]\n"
+               "  %c = mean.dim(%x, [1], false, none) : float32[6]\n"
+               "  %d = sqrt(%c) : float32[6]\n"
+               "  %e = argmax(%x, 0, false) : int64[50]\n"
+               "  %f = sum(%x, none) : float32[]\n"
+               "  %r = tuple(%b, %d, %e, %f) : Tuple[float32[6,50], float32[6], int64[50], float32[]]\n"
+               "  return %r\n"
+               "}\n", 4, 1e-5, 0);
+    check_text("func @forward(%x: float32[3,4,7,5]) -> Tuple[float32[3,4,1,1], float32[3,7,5], float32[3,4,7,5]] entry {\n"
+               "  %a = mean.dim(%x, [2, 3], true, none) : float32[3,4,1,1]\n"
+               "  %b = amax(%x, [1], false) : float32[3,7,5]\n"
+               "  %c = log_softmax.int(%x, 1, none) : float32[3,4,7,5]\n"
+               "  %r = tuple(%a, %b, %c) : Tuple[float32[3,4,1,1], float32[3,7,5], float32[3,4,7,5]]\n"
+               "  return %r\n"
+               "}\n", 3, 1e-5, 0);
+}
+END_TEST
+
+START_TEST(products) {
+    check_text("func @forward(%x: float32[2,9,20]) -> float32[2,9,37] entry {\n"
+               "  %w = const @w_37_20 : float32[37,20]\n"
+               "  %b = const @b_37 : float32[37]\n"
+               "  %a = linear(%x, %w, %b) : float32[2,9,37]\n"
+               "  %c = gelu(%a, \"none\") : float32[2,9,37]\n"
+               "  %d = add.Tensor(%c, %a, 1) : float32[2,9,37]\n"
+               "  return %d\n"
+               "}\n", 1, 1e-5, 0);
+    const char *symbolic = "func @forward(%x: float32[N,20]) -> float32[N,37] entry {\n"
+               "  %w = const @w_37_20 : float32[37,20]\n"
+               "  %a = linear(%x, %w, none) : float32[N,37]\n"
+               "  %c = relu(%a) : float32[N,37]\n"
+               "  return %c\n"
+               "}\n";
+    check_text(symbolic, 1, 1e-5, 1);
+    check_text(symbolic, 1, 1e-5, 37);
+    check_text("func @forward(%x: float32[1,70]) -> float32[1,300] entry {\n"
+               "  %w = const @w_70_300 : float32[70,300]\n"
+               "  %b = const @b_300 : float32[300]\n"
+               "  %a = addmm(%b, %x, %w, beta=1, alpha=1) : float32[1,300]\n"
+               "  return %a\n"
+               "}\n", 1, 1e-5, 0);
+}
+END_TEST
+
+START_TEST(attention) {
+    check_text("func @forward(%x: float32[2,19,3,2,24]) -> float32[2,19,48] entry {\n"
+               "  %p = permute(%x, [2, 0, 3, 1, 4]) : float32[3,2,2,19,24]\n"
+               "  %q = select.int(%p, 0, 0) : float32[2,2,19,24]\n"
+               "  %k = select.int(%p, 0, 1) : float32[2,2,19,24]\n"
+               "  %v = select.int(%p, 0, 2) : float32[2,2,19,24]\n"
+               "  %t = transpose.int(%k, -2, -1) : float32[2,2,24,19]\n"
+               "  %s = matmul(%q, %t) : float32[2,2,19,19]\n"
+               "  %u = mul.Scalar(%s, 0.2) : float32[2,2,19,19]\n"
+               "  %a = softmax.int(%u, -1, none) : float32[2,2,19,19]\n"
+               "  %o = matmul(%a, %v) : float32[2,2,19,24]\n"
+               "  %w = transpose.int(%o, 1, 2) : float32[2,19,2,24]\n"
+               "  %z = reshape(%w, [2, 19, 48]) : float32[2,19,48]\n"
+               "  return %z\n"
+               "}\n", 3, 1e-5, 0);
+}
+END_TEST
+
+START_TEST(convolutions) {
+    check_text("func @forward(%x: float32[2,3,13,11]) -> float32[2,10] entry {\n"
+               "  %w = const @w_20_3_3_3 : float32[20,3,3,3]\n"
+               "  %b = const @b_20 : float32[20]\n"
+               "  %a = conv2d(%x, %w, %b, [2, 2], [1, 1], [1, 1], 1) : float32[2,20,7,6]\n"
+               "  %c = relu(%a) : float32[2,20,7,6]\n"
+               "  %v = const @w_32_20_3_3 : float32[32,20,3,3]\n"
+               "  %d = conv2d(%c, %v, none, [1, 1], [1, 1], [1, 1], 1) : float32[2,32,7,6]\n"
+               "  %dw = const @w_32_1_3_3 : float32[32,1,3,3]\n"
+               "  %e = conv2d(%d, %dw, none, [1, 1], [1, 1], [1, 1], 32) : float32[2,32,7,6]\n"
+               "  %f = hardswish(%e) : float32[2,32,7,6]\n"
+               "  %gw = const @w_32_16_1_1 : float32[32,16,1,1]\n"
+               "  %g = conv2d(%f, %gw, none, [1, 1], [0, 0], [1, 1], 2) : float32[2,32,7,6]\n"
+               "  %h = add.Tensor(%g, %d, 1) : float32[2,32,7,6]\n"
+               "  %i = mean.dim(%h, [2, 3], false, none) : float32[2,32]\n"
+               "  %jw = const @w_10_32 : float32[10,32]\n"
+               "  %j = linear(%i, %jw, none) : float32[2,10]\n"
+               "  return %j\n"
+               "}\n", 6, 1e-5, 0);
+    check_text("func @forward(%x: float32[2,17,30]) -> float32[2,5,14] entry {\n"
+               "  %w = const @w_5_17_3 : float32[5,17,3]\n"
+               "  %b = const @b_5 : float32[5]\n"
+               "  %a = conv1d(%x, %w, %b, [2], [1], [2], 1) : float32[2,5,14]\n"
+               "  %c = relu(%a) : float32[2,5,14]\n"
+               "  return %c\n"
+               "}\n", 1, 1e-5, 0);
+    check_text("func @forward(%x: float32[1,3,32,32]) -> float32[1,16,8] entry {\n"
+               "  %w = const @w_8_3_8_8 : float32[8,3,8,8]\n"
+               "  %a = conv2d(%x, %w, none, [8, 8], [0, 0], [1, 1], 1) : float32[1,8,4,4]\n"
+               "  %b = flatten.using_ints(%a, 2, -1) : float32[1,8,16]\n"
+               "  %c = transpose.int(%b, 1, 2) : float32[1,16,8]\n"
+               "  %d = mul.Scalar(%c, 2.0) : float32[1,16,8]\n"
+               "  return %d\n"
+               "}\n", -1, 1e-5, 0);
+}
+END_TEST
+
 int main(void) {
     Suite *suite = suite_create("kernels");
     TCase *tc = tcase_create("fusion");
@@ -284,6 +386,10 @@ int main(void) {
     tcase_add_test(tc, symbolic_sizes);
     tcase_add_test(tc, views_of_inputs);
     tcase_add_test(tc, integers_and_bools);
+    tcase_add_test(tc, rows_and_columns);
+    tcase_add_test(tc, products);
+    tcase_add_test(tc, attention);
+    tcase_add_test(tc, convolutions);
     suite_add_tcase(suite, tc);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);
