@@ -185,6 +185,9 @@ struct tsrt_session {
     size_t *scratch_bytes;
     int thread_count;
     int depth_limit;
+    bool has_stack_limit; /* of stack_thread */
+    pthread_t stack_thread;
+    uintptr_t stack_limit;
     uint64_t deadline_ns;
     _Atomic uint32_t is_cancelled;
     tsrt_text_function print;

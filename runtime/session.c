@@ -201,7 +201,7 @@ static ts_status own_result(tsrt_session *s, rt_value *v, int depth) {
     return NULL;
 }
 
-static uintptr_t stack_limit(void) {
+static uintptr_t find_stack_limit(void) {
     pthread_attr_t attributes;
     void *low = NULL;
     size_t size = 0;
@@ -211,6 +211,17 @@ static uintptr_t stack_limit(void) {
     pthread_attr_destroy(&attributes);
     uintptr_t reserve = size / 4 < STACK_RESERVE ? size / 4 : STACK_RESERVE;
     return (uintptr_t)low + reserve;
+}
+
+/* Asking costs tens of microseconds on the main thread (it reads /proc/self/maps), so the answer is
+ * kept for the thread that runs the session. */
+static uintptr_t stack_limit(tsrt_session *s) {
+    if (!s->has_stack_limit || !pthread_equal(s->stack_thread, pthread_self())) {
+        s->stack_thread = pthread_self();
+        s->stack_limit = find_stack_limit();
+        s->has_stack_limit = true;
+    }
+    return s->stack_limit;
 }
 
 static ts_status take_arguments(tsrt_session *s, const rt_entry *e, tsrt_value *const *args,
@@ -246,7 +257,7 @@ static ts_status take_arguments(tsrt_session *s, const rt_entry *e, tsrt_value *
 
 static ts_status call(tsrt_session *s, const rt_entry *e, const rt_value *args, rt_value *out) {
     s->run.depth_left = s->depth_limit;
-    s->run.stack_limit = stack_limit();
+    s->run.stack_limit = stack_limit(s);
     s->run.frame_top = s->frame;
     bool watched = s->deadline_ns || atomic_load(&s->is_cancelled);
     atomic_store(&s->run.interrupt, watched);

@@ -285,6 +285,41 @@ START_TEST(a_run_can_be_stopped) {
 }
 END_TEST
 
+START_TEST(threads_do_not_change_results) {
+    fixture f = open_text("func @forward(%x: float32[N,3]) -> Tensor entry {\n"
+                          "  %z = kernel pointwise(%a: float32[N,3] = %x) -> (float32[N,3]) {\n"
+                          "    %e = exp(%a) : float32[N,3]\n"
+                          "    %s = add.Tensor(%e, %a, 1) : float32[N,3]\n"
+                          "    yield %s\n"
+                          "  }\n"
+                          "  return %z\n"
+                          "}\n");
+    int64_t sizes[] = {100003, 3};
+    size_t count = (size_t)(sizes[0] * sizes[1]);
+    float *x = malloc(count * sizeof *x), *first = malloc(count * sizeof *x);
+    for (size_t i = 0; i < count; i++)
+        x[i] = (float)(i % 1000) * 0.01f - 5;
+    tsrt_value *arg, *out;
+    ck_assert_ptr_null(tsrt_value_wrap_tensor(TSRT_FLOAT32, sizes, NULL, 2, x, NULL, NULL, &arg));
+    for (int threads = 1; threads <= 5; threads++) {
+        ck_assert_ptr_null(tsrt_session_set_threads(f.session, threads));
+        tsrt_status *s = tsrt_run(f.session, 0, &arg, 1, NULL, &out);
+        ck_assert_msg(!s, "%s", tsrt_status_message(s));
+        tsrt_tensor_view view = {.size = sizeof view};
+        ck_assert_ptr_null(tsrt_value_view_tensor(out, &view));
+        if (threads == 1)
+            memcpy(first, view.data, count * sizeof *x);
+        ck_assert(memcmp(first, view.data, count * sizeof *x) == 0);
+        tsrt_value_release(out);
+    }
+    ck_assert_float_eq_tol(first[500], 1.0f, 1e-6f);
+    tsrt_value_release(arg);
+    free(x);
+    free(first);
+    close_all(&f);
+}
+END_TEST
+
 int main(void) {
     Suite *suite = suite_create("run");
     TCase *cases = tcase_create("run");
@@ -298,6 +333,7 @@ int main(void) {
     tcase_add_test(cases, tensors_take_the_dynamic_path);
     tcase_add_test(cases, weights_are_mapped_or_copied);
     tcase_add_test(cases, a_run_can_be_stopped);
+    tcase_add_test(cases, threads_do_not_change_results);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
     int failed = srunner_ntests_failed(runner);
