@@ -61,8 +61,9 @@ ts_status tsrun_tree_write(const tsrt_value *value, tsrun_outputs *outputs, cons
 ts_status tsrun_flatten(const tsrt_value *value, tsrun_outputs *outputs, const char *prefix,
                         size_t *next) TS_WARN_UNUSED;
 ts_status tsrun_json_load(const char *path, json_t **out) TS_WARN_UNUSED;
-/* "-" is standard output; else whole or not at all. */
-ts_status tsrun_json_write(const char *path, const json_t *tree) TS_WARN_UNUSED;
+/* "-" is standard output; else whole or not at all. digits: 17 keeps every double. */
+ts_status tsrun_json_write(const char *path, const json_t *tree, unsigned digits)
+    TS_WARN_UNUSED;
 
 /* ---- the model (tsrun_main.c) ---- */
 typedef struct tsrun_model {

@@ -77,7 +77,7 @@ ts_status tsrun_bench(tsrun_model *m, size_t entry, const tsrun_arguments *argum
         json_object_set_new(tree, "resident_bytes",
                             json_integer((json_int_t)usage.ru_maxrss * 1024));
         const char *path = options_get(line, "--json");
-        status = tsrun_json_write(path ? path : "-", tree);
+        status = tsrun_json_write(path ? path : "-", tree, 9);
         json_decref(tree);
     }
     free(wall);

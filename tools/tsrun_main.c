@@ -318,9 +318,9 @@ static ts_status write_results(run *r) {
     if (tensors && !trees)
         return NULL;
     if (!r->is_many)
-        return tsrun_json_write(trees ? trees : "-", json_array_get(r->results, 0));
+        return tsrun_json_write(trees ? trees : "-", json_array_get(r->results, 0), 17);
     json_t *whole = json_pack("{s:O}", "results", r->results);
-    ts_status status = whole ? tsrun_json_write(trees ? trees : "-", whole) : ts_no_memory();
+    ts_status status = whole ? tsrun_json_write(trees ? trees : "-", whole, 17) : ts_no_memory();
     json_decref(whole);
     return status;
 }

@@ -431,8 +431,8 @@ ts_status tsrun_json_load(const char *path, json_t **out) {
     return ts_error_at(TS_ERR_INVALID_INPUT, place, "expected JSON: %s", error.text);
 }
 
-ts_status tsrun_json_write(const char *path, const json_t *tree) {
-    char *text = json_dumps(tree, JSON_ENCODE_ANY | JSON_REAL_PRECISION(17));
+ts_status tsrun_json_write(const char *path, const json_t *tree, unsigned digits) {
+    char *text = json_dumps(tree, JSON_ENCODE_ANY | JSON_REAL_PRECISION(digits));
     if (!text)
         return ts_no_memory();
     size_t length = strlen(text);
