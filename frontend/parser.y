@@ -3,6 +3,8 @@
  * Python's grammar (3.12 without match, type statements and type parameters), made LALR(1): what an
  * assignment's left side or a parameter list may be is checked when the node is built. */
 %code requires {
+#include <stdio.h>
+
 #include "frontend/parse_internal.h"
 }
 

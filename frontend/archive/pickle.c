@@ -518,7 +518,8 @@ static ts_status measure(machine *m, node *root) {
 ts_status fe_pickle_read(ts_arena *arena, ts_str bytes, unsigned allowed, size_t *used,
                          fe_pickle_node **out) {
     *out = NULL;
-    machine m = {.arena = arena, .allowed = allowed};
+    machine m = {.arena = arena, .allowed = allowed, .capacity = 64};
+    m.stack = TS_NEW_ARRAY(arena, node *, m.capacity);
     m.in = fe_cursor_at((const unsigned char *)bytes.data, bytes.length, 0);
     for (;;) {
         m.at = m.in.at;

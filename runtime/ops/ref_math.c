@@ -33,7 +33,14 @@ static ts_status complex_function(double _Complex x, double _Complex r, rt_value
     return rt_complex_make(creal(r), cimag(r), out);
 }
 
-static double _Complex complex_of(rt_number n) { return CMPLX(n.f, n.im); }
+/* CMPLX of C11, which glibc does not give to clang; x + y * I would turn infinities into nan. */
+static double _Complex complex_of(rt_number n) {
+    union {
+        double parts[2];
+        double _Complex whole;
+    } z = {{n.f, n.im}};
+    return z.whole;
+}
 
 #define FUNCTION(name, real, cplx, rule)                                                           \
     KERNEL(math_##name) {                                                                          \
