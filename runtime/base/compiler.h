@@ -28,7 +28,8 @@
 #define TS_VECTOR(bytes) __attribute__((vector_size(bytes), aligned(4), may_alias))
 
 /* Compiles a function for newer processors too; the loader picks. */
-#if defined(__x86_64__) && !TS_ASAN && defined(__gnu_linux__) && !defined(__clang__)
+#if defined(__x86_64__) && !TS_ASAN && !defined(__SANITIZE_THREAD__) &&                             \
+    defined(__gnu_linux__) && !defined(__clang__)
 #define TS_TARGET_CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 #else
 #define TS_TARGET_CLONES
