@@ -55,6 +55,24 @@ static ts_status find_ir_weight(void *user, ts_str name, rt_value *out) {
     return NULL;
 }
 
+/* The text of IR does not say what is called from outside: --entry does; forward, or the first. */
+static ts_status mark_entries(compilation *c) {
+    const fe_options *o = &c->options->frontend;
+    ir_function *f = ir_function_find(c->module, TS_STR("forward"));
+    f = f ? f : c->module->functions;
+    if (!f)
+        return ts_error_make(TS_ERR_INVALID_FILE, "there is no function in it");
+    f->is_entry = o->entry_count == 0;
+    for (size_t i = 0; i < o->entry_count; i++) {
+        f = ir_function_find(c->module, o->entries[i]);
+        if (!f)
+            return ts_error_make(TS_ERR_INVALID_INPUT, "--entry: there is no function %.*s",
+                                 TS_STR_ARG(o->entries[i]));
+        f->is_entry = true;
+    }
+    return NULL;
+}
+
 static ts_status load_ir_text(compilation *c) {
     ts_mapped_file file = {0};
     ts_str path = c->options->frontend.path;
@@ -62,7 +80,8 @@ static ts_status load_ir_text(compilation *c) {
     ts_str text = ts_arena_str(c->arena, (ts_str){(const char *)file.data, file.length});
     ts_file_unmap(&file);
     TS_TRY(ir_parse_module(c->module, path, text, find_ir_weight, c));
-    return ir_verify_module(c->module);
+    TS_TRY(ir_verify_module(c->module));
+    return mark_entries(c);
 }
 
 static ts_status load(compilation *c) {
