@@ -55,16 +55,23 @@ static ts_status find_ir_weight(void *user, ts_str name, rt_value *out) {
     return NULL;
 }
 
-/* The text of IR does not say what is called from outside: --entry does; forward, or the first. */
+/* --entry says what is called from outside, else the text does (`entry`), else it is forward, or the
+ * first function. */
 static ts_status mark_entries(compilation *c) {
     const fe_options *o = &c->options->frontend;
-    ir_function *f = ir_function_find(c->module, TS_STR("forward"));
-    f = f ? f : c->module->functions;
-    if (!f)
+    bool is_marked = false;
+    for (ir_function *f = c->module->functions; f; f = f->next) {
+        f->is_entry = f->is_entry && o->entry_count == 0;
+        is_marked |= f->is_entry;
+    }
+    ir_function *first = ir_function_find(c->module, TS_STR("forward"));
+    first = first ? first : c->module->functions;
+    if (!first)
         return ts_error_make(TS_ERR_INVALID_FILE, "there is no function in it");
-    f->is_entry = o->entry_count == 0;
+    if (!is_marked && o->entry_count == 0)
+        first->is_entry = true;
     for (size_t i = 0; i < o->entry_count; i++) {
-        f = ir_function_find(c->module, o->entries[i]);
+        ir_function *f = ir_function_find(c->module, o->entries[i]);
         if (!f)
             return ts_error_make(TS_ERR_INVALID_INPUT, "--entry: there is no function %.*s",
                                  TS_STR_ARG(o->entries[i]));
