@@ -315,6 +315,17 @@ static void clone_needed(body *b, ir_builder *builder, ir_value *v, int depth) {
     clone_op(b, builder, v->def, depth);
 }
 
+/* Views between members stood outside of the kernel and read what goes now; the kernel has copies,
+ * and nobody else read them, or the member would have been its root. */
+static void remove_dead_users(ir_op *op, int depth) {
+    for (size_t i = 0; i < op->result_count && depth < 64; i++)
+        while (op->results[i]->use_count) {
+            ir_op *user = op->results[i]->uses[op->results[i]->use_count - 1].op;
+            remove_dead_users(user, depth + 1);
+            ir_op_remove(user);
+        }
+}
+
 static ir_op *build(body *b) {
     ir_module *m = b->f->m;
     group *g = b->g;
@@ -348,8 +359,10 @@ static ir_op *build(body *b) {
         ir_value *r = ir_op_add_result(m, kernel, root->results[i]->type, root->results[i]->name);
         ir_replace_uses(m, root->results[i], r);
     }
-    for (size_t i = 0; i < g->count; i++)
+    for (size_t i = 0; i < g->count; i++) {
+        remove_dead_users(g->members[i], 0);
         ir_op_remove(g->members[i]);
+    }
     return kernel;
 }
 
