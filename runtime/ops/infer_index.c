@@ -141,8 +141,23 @@ RULE(take_along_dim) {
             outs[0].dims = dims;
         }
     } else if (rt_fact_has_shape(&args[1])) {
+        int64_t arg;
+        int dim;
+        rt_dim *dims = unknown_dims(ic, args[1].rank);
         outs[0].rank = args[1].rank;
-        outs[0].dims = unknown_dims(ic, args[1].rank);
+        outs[0].dims = dims;
+        if (!rt_fact_has_shape(&args[0]) || args[0].rank != args[1].rank ||
+            !rt_fact_int(&args[2], &arg))
+            return NULL;
+        TS_TRY(rt_wrap_dim(arg, args[1].rank, &dim));
+        rt_dim *wide;
+        int rank;
+        for (int d = 0; d < args[1].rank; d++) {
+            if (d != dim)
+                TS_TRY(rt_fact_broadcast(ic, &args[0].dims[d], 1, &args[1].dims[d], 1, &wide,
+                                         &rank));
+            dims[d] = d == dim ? args[1].dims[d] : wide[0];
+        }
     }
     return NULL;
 }

@@ -641,7 +641,21 @@ RULE(split_with_sizes) {
 }
 
 RULE(tensor_split) {
+    int64_t sections;
+    int dim;
+    bool dim_known;
     list_of_any(ic, &args[0], args[0].kind == RT_FACT_TENSOR ? args[0].rank : -1, outs);
+    if (!rt_fact_has_shape(&args[0]) || args[0].rank == 0 || !rt_fact_int(&args[1], &sections) ||
+        sections <= 0 || sections > MOST_PARTS)
+        return NULL;
+    TS_TRY(dim_of(&args[2], args[0].rank, &dim, &dim_known));
+    if (!dim_known || !rt_dim_is_constant(args[0].dims[dim]))
+        return NULL;
+    int64_t size = args[0].dims[dim];
+    rt_dim *lengths = rt_new_dims(ic, (int)sections);
+    for (int64_t i = 0; i < sections; i++)
+        lengths[i] = size / sections + (i < size % sections);
+    list_of_parts(ic, &args[0], dim, lengths, (size_t)sections, outs);
     return NULL;
 }
 
@@ -821,8 +835,12 @@ RULE(repeat_interleave) {
     int dim;
     bool dim_known;
     start(&args[0], outs);
-    if (args[2].kind == RT_FACT_NONE) {
-        unknown_shape(ic, 1, outs);
+    if (args[2].kind == RT_FACT_NONE) { /* flattened */
+        rt_dim *length = rt_new_dims(ic, 1);
+        length[0] = RT_DIM_UNKNOWN;
+        if (rt_fact_has_shape(&args[0]) && args[1].kind == RT_FACT_INT && args[1].is_known)
+            length[0] = rt_dim_mul(ic, rt_dim_product(ic, args[0].dims, args[0].rank), args[1].dim);
+        set_shape(outs, 1, length);
         return NULL;
     }
     if (!rt_fact_has_shape(&args[0]) || args[0].rank == 0)

@@ -269,6 +269,22 @@ KERNEL(mT) {
     return swap(t, t->rank - 2, t->rank - 1, outs);
 }
 
+ts_status rt_ref_conj(rt_context *context, const rt_value *args, rt_value *outs);
+
+KERNEL(mH) {
+    rt_tensor *t;
+    rt_value conjugate;
+    TS_TRY(rt_need_tensor(args[0], &t));
+    if (t->rank < 2)
+        return ts_raise("RuntimeError", "tensor.mH is only supported on matrices or batches of "
+                                        "matrices. Got %d-D tensor.",
+                        t->rank);
+    TS_TRY(rt_ref_conj(context, args, &conjugate));
+    ts_status status = swap(conjugate.as.tensor, t->rank - 2, t->rank - 1, outs);
+    rt_release(conjugate);
+    return status;
+}
+
 KERNEL(movedim) {
     rt_tensor *t;
     int64_t from[RT_MAX_RANK], to[RT_MAX_RANK];
