@@ -1,0 +1,318 @@
+/* runtime/ops/infer_nn.c - shapes of pooling, normalisation, recurrent layers, attention, resizing. */
+#include "runtime/ops/tensor_ops.h"
+
+static rt_dtype dtype_of(const rt_fact *f) {
+    return f->kind == RT_FACT_TENSOR ? f->dtype : RT_DTYPE_UNKNOWN;
+}
+
+static void set_unknown(rt_dtype dtype, rt_fact *out) { *out = rt_fact_tensor(dtype, -1, NULL); }
+
+static bool known(rt_dim d) { return d != RT_DIM_UNKNOWN; }
+
+static rt_dim entry(const rt_fact *f, int i, int dims) {
+    rt_dim list[RT_MAX_RANK];
+    int count;
+    if (!rt_fact_dims(f, list, &count))
+        return RT_DIM_UNKNOWN;
+    return count == 1 ? list[0] : count == dims ? list[i] : RT_DIM_UNKNOWN;
+}
+
+/* ---- pooling ---- */
+
+static rt_dim pool_size(const rt_infer_context *ic, rt_dim in, rt_dim kernel, rt_dim stride,
+                        rt_dim padding, rt_dim dilation, const rt_fact *ceil_mode) {
+    int64_t is_ceil;
+    if (!known(in) || !known(kernel) || !known(stride) || !known(padding) || !known(dilation) ||
+        !rt_fact_int(ceil_mode, &is_ceil))
+        return RT_DIM_UNKNOWN;
+    rt_dim reach = rt_dim_mul(ic, dilation, rt_dim_sub(ic, kernel, 1));
+    rt_dim span = rt_dim_sub(ic, rt_dim_add(ic, in, rt_dim_mul(ic, 2, padding)), reach);
+    if (!is_ceil)
+        return rt_dim_add(ic, rt_dim_floordiv(ic, rt_dim_sub(ic, span, 1), stride), 1);
+    if (!rt_dim_is_constant(span) || !rt_dim_is_constant(stride) || !rt_dim_is_constant(in) ||
+        !rt_dim_is_constant(padding) || stride <= 0 || span < 1)
+        return RT_DIM_UNKNOWN;
+    rt_dim n = (span - 1 + stride - 1) / stride + 1;
+    return (n - 1) * stride >= in + padding ? n - 1 : n;
+}
+
+static ts_status pool(const rt_infer_context *ic, const rt_fact *args, int dims_count,
+                      const rt_fact *dilation, const rt_fact *ceil_mode, rt_fact *outs,
+                      size_t out_count) {
+    const rt_fact *x = &args[0];
+    set_unknown(dtype_of(x), outs);
+    if (out_count > 1)
+        set_unknown(RT_int64, &outs[1]);
+    if (!rt_fact_has_shape(x) || x->rank < dims_count + 1)
+        return NULL;
+    rt_dim *dims = rt_new_dims(ic, x->rank);
+    rt_dim list[RT_MAX_RANK];
+    int count;
+    bool has_stride = args[2].kind != RT_FACT_NONE &&
+                      !(rt_fact_dims(&args[2], list, &count) && count == 0);
+    for (int i = 0; i < x->rank; i++) {
+        int d = i - (x->rank - dims_count);
+        dims[i] = x->dims[i];
+        if (d >= 0)
+            dims[i] = pool_size(ic, dims[i], entry(&args[1], d, dims_count),
+                                entry(has_stride ? &args[2] : &args[1], d, dims_count),
+                                entry(&args[3], d, dims_count),
+                                dilation ? entry(dilation, d, dims_count) : 1, ceil_mode);
+    }
+    outs[0] = rt_fact_tensor(dtype_of(x), x->rank, dims);
+    if (out_count > 1)
+        outs[1] = rt_fact_tensor(RT_int64, x->rank, dims);
+    return NULL;
+}
+
+RULE(max_pool1d) { return pool(ic, args, 1, &args[4], &args[5], outs, out_count); }
+RULE(max_pool2d) { return pool(ic, args, 2, &args[4], &args[5], outs, out_count); }
+RULE(max_pool3d) { return pool(ic, args, 3, &args[4], &args[5], outs, out_count); }
+RULE(avg_pool1d) { return pool(ic, args, 1, NULL, &args[4], outs, out_count); }
+RULE(avg_pool2d) { return pool(ic, args, 2, NULL, &args[4], outs, out_count); }
+RULE(avg_pool3d) { return pool(ic, args, 3, NULL, &args[4], outs, out_count); }
+
+/* The last dims are those of a list argument. */
+static ts_status sized_tail(const rt_infer_context *ic, const rt_fact *x, const rt_fact *size,
+                            int dims_count, rt_fact *outs, size_t out_count) {
+    set_unknown(dtype_of(x), outs);
+    if (out_count > 1)
+        set_unknown(RT_int64, &outs[1]);
+    if (!rt_fact_has_shape(x) || x->rank < dims_count + 1)
+        return NULL;
+    rt_dim *dims = rt_new_dims(ic, x->rank);
+    for (int i = 0; i < x->rank; i++) {
+        int d = i - (x->rank - dims_count);
+        dims[i] = d < 0 ? x->dims[i] : entry(size, d, dims_count);
+    }
+    outs[0] = rt_fact_tensor(dtype_of(x), x->rank, dims);
+    if (out_count > 1)
+        outs[1] = rt_fact_tensor(RT_int64, x->rank, dims);
+    return NULL;
+}
+
+RULE(adaptive_pool1d) { return sized_tail(ic, &args[0], &args[1], 1, outs, out_count); }
+RULE(adaptive_pool2d) { return sized_tail(ic, &args[0], &args[1], 2, outs, out_count); }
+RULE(adaptive_pool3d) { return sized_tail(ic, &args[0], &args[1], 3, outs, out_count); }
+RULE(max_unpool2d) { return sized_tail(ic, &args[0], &args[2], 2, outs, 1); }
+RULE(max_unpool3d) { return sized_tail(ic, &args[0], &args[2], 3, outs, 1); }
+
+/* ---- resizing ---- */
+
+static ts_status resized(const rt_infer_context *ic, const rt_fact *args, int dims_count,
+                         const rt_fact *scales, rt_fact *outs) {
+    const rt_fact *x = &args[0];
+    if (!scales || args[1].kind != RT_FACT_NONE)
+        return sized_tail(ic, x, &args[1], dims_count, outs, 1);
+    set_unknown(dtype_of(x), outs);
+    if (!rt_fact_has_shape(x) || x->rank != dims_count + 2)
+        return NULL;
+    rt_dim *dims = rt_new_dims(ic, x->rank);
+    for (int i = 0; i < x->rank; i++) {
+        int d = i - 2;
+        dims[i] = x->dims[i];
+        if (d < 0)
+            continue;
+        const rt_fact *item = NULL;
+        if (scales->kind == RT_FACT_LIST && scales->count_known && scales->items &&
+            (scales->count == 1 || (int)scales->count == dims_count))
+            item = &scales->items[scales->count == 1 ? 0 : d];
+        if (!item || item->kind != RT_FACT_FLOAT || !item->is_known || item->f < 0)
+            dims[i] = RT_DIM_UNKNOWN;
+        else if (rt_dim_is_constant(dims[i]))
+            dims[i] = (rt_dim)((double)dims[i] * item->f);
+        else if (item->f == (double)(int64_t)item->f)
+            dims[i] = rt_dim_mul(ic, dims[i], (rt_dim)item->f);
+        else
+            dims[i] = RT_DIM_UNKNOWN;
+    }
+    outs[0] = rt_fact_tensor(dtype_of(x), x->rank, dims);
+    return NULL;
+}
+
+RULE(resize1d) { return resized(ic, args, 1, NULL, outs); }
+RULE(resize2d) { return resized(ic, args, 2, NULL, outs); }
+RULE(resize3d) { return resized(ic, args, 3, NULL, outs); }
+RULE(nearest1d_vec) { return resized(ic, args, 1, &args[2], outs); }
+RULE(nearest2d_vec) { return resized(ic, args, 2, &args[2], outs); }
+RULE(nearest3d_vec) { return resized(ic, args, 3, &args[2], outs); }
+RULE(linear1d_vec) { return resized(ic, args, 1, &args[3], outs); }
+RULE(linear2d_vec) { return resized(ic, args, 2, &args[3], outs); }
+RULE(linear3d_vec) { return resized(ic, args, 3, &args[3], outs); }
+
+RULE(grid_sampler) {
+    const rt_fact *x = &args[0], *g = &args[1];
+    set_unknown(dtype_of(x), outs);
+    if (!rt_fact_has_shape(x) || !rt_fact_has_shape(g) || x->rank != g->rank || x->rank < 4)
+        return NULL;
+    rt_dim *dims = rt_new_dims(ic, x->rank);
+    dims[0] = x->dims[0];
+    dims[1] = x->dims[1];
+    for (int i = 2; i < x->rank; i++)
+        dims[i] = g->dims[i - 1];
+    outs[0] = rt_fact_tensor(dtype_of(x), x->rank, dims);
+    return NULL;
+}
+
+RULE(affine_grid) {
+    rt_dim size[RT_MAX_RANK];
+    int rank;
+    set_unknown(dtype_of(&args[0]), outs);
+    if (!rt_fact_dims(&args[1], size, &rank) || rank < 4 || rank > 5)
+        return NULL;
+    rt_dim *dims = rt_new_dims(ic, rank);
+    dims[0] = size[0];
+    for (int i = 2; i < rank; i++)
+        dims[i - 1] = size[i];
+    dims[rank - 1] = rank - 2;
+    outs[0] = rt_fact_tensor(dtype_of(&args[0]), rank, dims);
+    return NULL;
+}
+
+static ts_status pixels(const rt_infer_context *ic, const rt_fact *args, bool is_shuffle,
+                        rt_fact *out) {
+    const rt_fact *x = &args[0];
+    int64_t r;
+    set_unknown(dtype_of(x), out);
+    if (!rt_fact_has_shape(x) || x->rank < 3)
+        return NULL;
+    rt_dim *dims = rt_new_dims(ic, x->rank);
+    bool is_known = rt_fact_int(&args[1], &r) && r > 0;
+    for (int i = 0; i < x->rank; i++) {
+        bool is_channel = i == x->rank - 3;
+        dims[i] = x->dims[i];
+        if (i < x->rank - 3)
+            continue;
+        dims[i] = !is_known || !known(dims[i])  ? RT_DIM_UNKNOWN
+                  : is_channel == is_shuffle ? rt_dim_floordiv(ic, dims[i], is_channel ? r * r : r)
+                                             : rt_dim_mul(ic, dims[i], is_channel ? r * r : r);
+    }
+    *out = rt_fact_tensor(dtype_of(x), x->rank, dims);
+    return NULL;
+}
+
+RULE(pixel_shuffle) { return pixels(ic, args, true, outs); }
+RULE(pixel_unshuffle) { return pixels(ic, args, false, outs); }
+
+/* ---- normalisation ---- */
+
+RULE(norm) { /* the first result is like the input; statistics keep their dtype */
+    outs[0] = args[0];
+    if (args[0].kind == RT_FACT_TENSOR)
+        outs[0] = rt_fact_tensor(args[0].dtype, args[0].rank, args[0].dims);
+    else
+        set_unknown(RT_DTYPE_UNKNOWN, outs);
+    rt_dtype stats = dtype_of(&args[0]);
+    for (size_t i = 1; i < out_count; i++)
+        set_unknown(stats == RT_float32 || stats == RT_float64 ? stats : RT_DTYPE_UNKNOWN, &outs[i]);
+    return NULL;
+}
+
+/* ---- recurrent ---- */
+
+static ts_status recurrent(const rt_infer_context *ic, const rt_fact *x, const rt_fact *hx,
+                           bool hx_is_list, const rt_fact *bidirectional, rt_fact *outs,
+                           size_t out_count) {
+    const rt_fact *h = hx;
+    for (size_t i = 0; i < out_count; i++)
+        set_unknown(dtype_of(x), &outs[i]);
+    if (hx_is_list)
+        h = hx->kind == RT_FACT_LIST && hx->count_known && hx->count == 2 ? hx->items : NULL;
+    if (!h || !rt_fact_has_shape(h) || h->rank != 3)
+        return NULL;
+    for (size_t i = 1; i < out_count; i++) {
+        const rt_fact *state = hx_is_list ? &h[i - 1] : h;
+        if (rt_fact_has_shape(state))
+            outs[i] = rt_fact_tensor(dtype_of(x), state->rank, state->dims);
+    }
+    int64_t twice;
+    if (!rt_fact_has_shape(x) || x->rank < 2)
+        return NULL;
+    rt_dim *dims = rt_new_dims(ic, x->rank);
+    for (int i = 0; i + 1 < x->rank; i++)
+        dims[i] = x->dims[i];
+    dims[x->rank - 1] = RT_DIM_UNKNOWN;
+    if (rt_fact_int(bidirectional, &twice) && known(h->dims[2]))
+        dims[x->rank - 1] = rt_dim_mul(ic, h->dims[2], twice ? 2 : 1);
+    outs[0] = rt_fact_tensor(dtype_of(x), x->rank, dims);
+    return NULL;
+}
+
+RULE(lstm_input) { return recurrent(ic, &args[0], &args[1], true, &args[7], outs, out_count); }
+RULE(rnn_input) { return recurrent(ic, &args[0], &args[1], false, &args[7], outs, out_count); }
+RULE(lstm_data) { return recurrent(ic, &args[0], &args[2], true, &args[8], outs, out_count); }
+RULE(rnn_data) { return recurrent(ic, &args[0], &args[2], false, &args[8], outs, out_count); }
+
+RULE(rnn_cell) {
+    set_unknown(dtype_of(&args[0]), outs);
+    if (rt_fact_has_shape(&args[1]))
+        outs[0] = rt_fact_tensor(dtype_of(&args[0]), args[1].rank, args[1].dims);
+    return NULL;
+}
+
+RULE(lstm_cell) {
+    for (size_t i = 0; i < out_count; i++) {
+        set_unknown(dtype_of(&args[0]), &outs[i]);
+        if (args[1].kind == RT_FACT_LIST && args[1].count_known && args[1].count == 2 &&
+            args[1].items && rt_fact_has_shape(&args[1].items[i]))
+            outs[i] = rt_fact_tensor(dtype_of(&args[0]), args[1].items[i].rank,
+                                     args[1].items[i].dims);
+    }
+    return NULL;
+}
+
+/* ---- attention, distances ---- */
+
+RULE(attention) {
+    const rt_fact *q = &args[0], *v = &args[2];
+    int64_t grouped;
+    set_unknown(dtype_of(q), outs);
+    if (!rt_fact_has_shape(q) || !rt_fact_has_shape(v) || q->rank < 2 || v->rank < 2)
+        return NULL;
+    rt_dim *batch;
+    int rank;
+    if (rt_fact_int(&args[7], &grouped) && grouped) {
+        if (q->rank != v->rank)
+            return NULL;
+        rank = q->rank - 2;
+        batch = rt_new_dims(ic, rank);
+        for (int i = 0; i < rank; i++)
+            batch[i] = q->dims[i];
+    } else {
+        TS_TRY(rt_fact_broadcast(ic, q->dims, q->rank - 2, v->dims, v->rank - 2, &batch, &rank));
+    }
+    if (rank < 0)
+        return NULL;
+    rt_dim *dims = rt_new_dims(ic, rank + 2);
+    for (int i = 0; i < rank; i++)
+        dims[i] = batch[i];
+    dims[rank] = q->dims[q->rank - 2];
+    dims[rank + 1] = v->dims[v->rank - 1];
+    outs[0] = rt_fact_tensor(dtype_of(q), rank + 2, dims);
+    return NULL;
+}
+
+RULE(cdist) {
+    const rt_fact *x = &args[0], *y = &args[1];
+    rt_dim *batch;
+    int rank;
+    set_unknown(dtype_of(x), outs);
+    if (!rt_fact_has_shape(x) || !rt_fact_has_shape(y) || x->rank < 2 || y->rank < 2)
+        return NULL;
+    TS_TRY(rt_fact_broadcast(ic, x->dims, x->rank - 2, y->dims, y->rank - 2, &batch, &rank));
+    if (rank < 0)
+        return NULL;
+    rt_dim *dims = rt_new_dims(ic, rank + 2);
+    for (int i = 0; i < rank; i++)
+        dims[i] = batch[i];
+    dims[rank] = x->dims[x->rank - 2];
+    dims[rank + 1] = y->dims[y->rank - 2];
+    outs[0] = rt_fact_tensor(dtype_of(x), rank + 2, dims);
+    return NULL;
+}
+
+RULE(tensors_of_self) { /* results of unknown shape and the input's dtype */
+    for (size_t i = 0; i < out_count; i++)
+        set_unknown(dtype_of(&args[0]), &outs[i]);
+    return NULL;
+}
