@@ -48,6 +48,12 @@ typedef struct batch_norm {
 /* save_mean and save_invstd ([channels], or empty) may be NULL. */
 static ts_status run_batch_norm(const batch_norm *b, rt_value *out, rt_value *save) {
     const rt_tensor *x = b->x;
+    if (x->element_count == 0 && !save) {
+        rt_tensor *empty;
+        TS_TRY(rt_tensor_clone(x, &empty));
+        *out = rt_from_tensor(empty);
+        return NULL;
+    }
     if (x->rank < 2)
         return ts_raise("RuntimeError", "expected at least 2 dimensions, found %d", x->rank);
     int64_t n = x->sizes[0], c = x->sizes[1], l = c && n ? x->element_count / (n * c) : 0;

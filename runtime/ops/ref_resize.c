@@ -117,7 +117,7 @@ static void fill_taps(taps *t, filter f, bool is_double, int64_t in, int64_t out
     }
 }
 
-static int64_t tap_width(filter f, int64_t in, int64_t out, double given) {
+static int64_t tap_width(filter f, int64_t in, int64_t out, bool align, double given) {
     switch (f) {
     case FILTER_NEAREST:
     case FILTER_NEAREST_EXACT: return 1;
@@ -128,7 +128,7 @@ static int64_t tap_width(filter f, int64_t in, int64_t out, double given) {
     case FILTER_LANCZOS_AA: break;
     }
     double size = f == FILTER_LINEAR_AA ? 2 : f == FILTER_CUBIC_AA ? 4 : 6;
-    double scale = given > 0 ? 1 / given : (double)in / (double)out;
+    double scale = scale_of(true, f, in, out, align, given);
     double support = scale >= 1 ? size / 2 * scale : size / 2;
     return (int64_t)(ceil(support) * 2 + 3);
 }
@@ -183,7 +183,7 @@ static ts_status resize(const rt_tensor *x, const request *r, rt_value *result) 
             outer *= sizes[i];
         for (int i = d + 3; i < x->rank; i++)
             inner *= sizes[i];
-        taps t = {.width = tap_width(r->filter, in, out, r->scale[d])};
+        taps t = {.width = tap_width(r->filter, in, out, r->align, r->scale[d])};
         t.index = calloc((size_t)(t.width * out), sizeof *t.index);
         t.weight = calloc((size_t)(t.width * out), sizeof *t.weight);
         double *next = rt_new_doubles(outer * out * inner);
