@@ -27,6 +27,8 @@ struct fe_archive {
     fe_pending_state *pending;
     size_t pending_count, pending_capacity;
     ts_str *constant_types;
+    void *legacy;                   /* legacy.c's own, for a model.json archive; else NULL */
+    const rt_tuple *legacy_tensors; /* its table of tensors */
     /* For whoever binds the archive to a front end (bind.c). */
     fe_torchscript_objects objects;
     void *binding;

@@ -284,6 +284,14 @@ static ts_status call(builder *b, node *n, rt_value *out) {
         return typed_list(b, n, RT_TAG_BOOL, out);
     case FE_GLOBAL_TENSOR_LIST:
         return typed_list(b, n, RT_TAG_TENSOR, out);
+    case FE_GLOBAL_TENSOR_FROM_ID: {
+        const rt_tuple *table = b->archive->legacy_tensors;
+        if (!table || count != 1 || args[0]->kind != FE_PICKLE_INT || args[0]->as.integer < 0 ||
+            (uint64_t)args[0]->as.integer >= table->count)
+            return bad(n, "build_tensor_from_id: expected the number of a tensor of model.json");
+        *out = table->items[args[0]->as.integer];
+        return NULL;
+    }
     case FE_GLOBAL_RESTORE_TYPE_TAG:
         if (count != 2 || args[1]->kind != FE_PICKLE_STR)
             return bad(n, "restore_type_tag: expected a value and a type");

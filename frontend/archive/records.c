@@ -90,6 +90,33 @@ static bool is_device(ts_str s, bool *out_foreign) {
     return true;
 }
 
+/* The storage over a whole record, made at first use. */
+static ts_status member_storage(fe_records *r, fe_zip_member *member, rt_dtype dtype,
+                                rt_storage **out) {
+    rt_storage **slot = &r->storages[member - r->zip->members];
+    if (!*slot && member->method == 0) {
+        TS_TRY(fe_zip_check_crc(r->zip, member));
+        TS_TRY(fe_mapping_storage(r->mapping, r->zip->data + member->data_offset, member->bytes,
+                                  dtype, slot));
+    } else if (!*slot) {
+        rt_storage *storage = NULL;
+        TS_TRY(rt_storage_make(member->bytes, &storage));
+        ts_status status = fe_zip_read_into(r->zip, member, storage->data);
+        if (status) {
+            rt_storage_release(storage);
+            return status;
+        }
+        storage->is_read_only = true;
+        *slot = storage;
+    } else if (member->bytes &&
+               (uintptr_t)(*slot)->data % (rt_dtype_size(dtype) > 8 ? 8 : rt_dtype_size(dtype))) {
+        return ts_error_make(TS_ERR_INVALID_FILE, "%.*s is read with two types and not aligned for "
+                             "both", TS_STR_ARG(member->name));
+    }
+    *out = *slot;
+    return NULL;
+}
+
 static ts_status record_storage(fe_records *r, const node *id, ts_str key, rt_dtype dtype,
                                 int64_t count, rt_storage **out) {
     for (size_t i = 0; i < key.length; i++)
@@ -116,27 +143,7 @@ static ts_status record_storage(fe_records *r, const node *id, ts_str key, rt_dt
                              "offset %zu: a storage of %lld elements of %s, record %.*s holds %zu "
                              "bytes", id->offset, (long long)count, rt_dtype_name(dtype),
                              TS_STR_ARG(full), member->bytes);
-    rt_storage **slot = &r->storages[member - r->zip->members];
-    if (!*slot && member->method == 0) {
-        TS_TRY(fe_zip_check_crc(r->zip, member));
-        TS_TRY(fe_mapping_storage(r->mapping, r->zip->data + member->data_offset, bytes, dtype,
-                                  slot));
-    } else if (!*slot) {
-        rt_storage *storage = NULL;
-        TS_TRY(rt_storage_make(bytes, &storage));
-        ts_status status = fe_zip_read_into(r->zip, member, storage->data);
-        if (status) {
-            rt_storage_release(storage);
-            return status;
-        }
-        storage->is_read_only = true;
-        *slot = storage;
-    } else if (bytes && (uintptr_t)(*slot)->data % (rt_dtype_size(dtype) > 8
-                                                         ? 8 : rt_dtype_size(dtype)) != 0) {
-        return bad(id, "a record is read with two types and not aligned for both");
-    }
-    *out = *slot;
-    return NULL;
+    return member_storage(r, member, dtype, out);
 }
 
 /* ('storage', torch.FloatStorage, '0', 'cpu', 12), a sixth item in legacy files. */
@@ -309,4 +316,19 @@ ts_status fe_records_tensor(fe_records *r, const node *call, rt_tensor **out) {
     }
     (*out)->requires_grad = requires_grad;
     return NULL;
+}
+
+ts_status fe_records_view(fe_records *r, ts_str name, rt_dtype dtype, int64_t offset,
+                          const int64_t *sizes, const int64_t *strides, size_t rank,
+                          rt_tensor **out) {
+    static const node nowhere = {0};
+    fe_zip_member *member = fe_zip_find(r->zip, name);
+    rt_storage *storage = NULL;
+    *out = NULL;
+    if (!member || member->bytes % rt_dtype_size(dtype))
+        return ts_error_make(TS_ERR_INVALID_FILE, "record %.*s is missing or of an odd size",
+                             TS_STR_ARG(name));
+    TS_TRY(member_storage(r, member, dtype, &storage));
+    TS_TRY(check_bounds(&nowhere, storage, dtype, offset, sizes, strides, rank));
+    return rt_tensor_view(storage, dtype, offset, sizes, strides, (int)rank, out);
 }

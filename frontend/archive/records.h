@@ -32,6 +32,11 @@ typedef struct fe_records {
 } fe_records;
 
 void fe_records_release(fe_records *records);
+/* A view of the storage that is the whole of a record, by the record's full name. The count of its
+ * elements follows from its size. */
+ts_status fe_records_view(fe_records *records, ts_str name, rt_dtype dtype, int64_t offset,
+                          const int64_t *sizes, const int64_t *strides, size_t rank,
+                          rt_tensor **out) TS_WARN_UNUSED;
 /* The tensor of a call of _rebuild_tensor_v2 (or, in a state dict, of _rebuild_parameter). */
 ts_status fe_records_tensor(fe_records *records, const fe_pickle_node *call, rt_tensor **out)
     TS_WARN_UNUSED;

@@ -3,6 +3,7 @@
 #include "frontend/archive/archive_internal.h"
 
 #include "frontend/archive/debug_records.h"
+#include "frontend/archive/legacy.h"
 #include "runtime/base/checked.h"
 
 fe_file_kind fe_file_kind_of(ts_str bytes, const char **out_what) {
@@ -56,7 +57,8 @@ static ts_status invalid(const char *member, const char *text) {
 
 /* The one top folder: that of the shallowest data.pkl, or of model.json in archives before 1.3. */
 static ts_status find_top(fe_archive *a) {
-    bool is_legacy = false, is_found = false;
+    bool is_found = false;
+    ts_str legacy = {0};
     for (size_t i = 0; i < a->zip->count; i++) {
         ts_str name = a->zip->members[i].name;
         const char *slash = memchr(name.data, '/', name.length);
@@ -64,7 +66,8 @@ static ts_status find_top(fe_archive *a) {
             continue;
         ts_str top = {name.data, (size_t)(slash - name.data) + 1};
         ts_str rest = {slash + 1, name.length - top.length};
-        is_legacy |= ts_str_is(rest, "model.json");
+        if (ts_str_is(rest, "model.json"))
+            legacy = top;
         if (!ts_str_is(rest, "data.pkl"))
             continue;
         if (is_found && !ts_str_equal(top, a->top))
@@ -74,9 +77,9 @@ static ts_status find_top(fe_archive *a) {
     }
     if (is_found)
         return NULL;
-    if (is_legacy)
-        return ts_error_make(TS_ERR_UNSUPPORTED, "model.json archives (written before torch 1.3) "
-                             "are not supported yet");
+    a->top = legacy;
+    if (legacy.length)
+        return NULL;
     return ts_error_make(TS_ERR_INVALID_FILE, "data.pkl is missing: not a TorchScript archive");
 }
 
@@ -207,7 +210,7 @@ static ts_status open_archive(fe_archive *a, bool ignore_crc) {
     TS_TRY(find_top(a));
     TS_TRY(read_version(a));
     TS_TRY(read_byteorder(a));
-    return read_code(a);
+    return fe_zip_find(a->zip, member_name(a, "data.pkl")) ? read_code(a) : fe_legacy_open(a);
 }
 
 ts_status fe_torchscript_open(ts_arena *arena, ts_str path, bool ignore_crc,
@@ -294,8 +297,9 @@ ts_status fe_torchscript_load(fe_archive *a, const fe_torchscript_classes *class
     *out = (fe_torchscript_objects){0};
     fe_records records = {.mapping = a->mapping, .zip = a->zip};
     records.storages = TS_NEW_ARRAY(a->arena, rt_storage *, a->zip->count + 1);
-    ts_status status = load_data(a, classes, &records, out);
-    if (!status)
+    ts_status status = a->legacy ? fe_legacy_load(a, classes, &records, out)
+                                 : load_data(a, classes, &records, out);
+    if (!status && !a->legacy)
         status = load_constants(a, classes, &records, out);
     fe_records_release(&records);
     if (status) {
@@ -315,6 +319,7 @@ void fe_torchscript_release(fe_archive *a) {
         return;
     while (a->owned_count)
         rt_release(a->owned[--a->owned_count]);
+    fe_legacy_release(a);
     fe_mapping_release(a->mapping);
     a->mapping = NULL;
 }

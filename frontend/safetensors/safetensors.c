@@ -25,8 +25,7 @@ static ts_status bad_entry(const char *name, const char *text) {
     return ts_error_make(TS_ERR_INVALID_FILE, "tensor '%.80s': %s", name, text);
 }
 
-/* jansson recurses: nesting is bounded before it sees the text. */
-static bool is_shallow(ts_str text) {
+bool safetensors_is_shallow(ts_str text, int limit) {
     int depth = 0;
     bool in_string = false;
     for (size_t i = 0; i < text.length; i++) {
@@ -39,7 +38,7 @@ static bool is_shallow(ts_str text) {
         } else if (c == '"') {
             in_string = true;
         } else if (c == '{' || c == '[') {
-            if (++depth > SAFETENSORS_MAX_DEPTH)
+            if (++depth > limit)
                 return false;
         } else if (c == '}' || c == ']') {
             depth--;
@@ -172,7 +171,7 @@ ts_status safetensors_parse(ts_str bytes, safetensors_file *out) {
     ts_str header = {bytes.data + 8, (size_t)length};
     if (header.length == 0 || header.data[0] != '{')
         return bad("the header does not start with '{'");
-    if (!is_shallow(header))
+    if (!safetensors_is_shallow(header, SAFETENSORS_MAX_DEPTH))
         return bad("the header is nested too deeply");
     json_error_t error;
     json_t *root = json_loadb(header.data, header.length, JSON_REJECT_DUPLICATES, &error);

@@ -26,6 +26,8 @@ typedef struct safetensors_file {
     size_t count;
 } safetensors_file;
 
+/* JSON text nested at most so deep? jansson recurses, so this is asked before it sees the text. */
+bool safetensors_is_shallow(ts_str json, int depth);
 /* bytes are borrowed: entries point into them. */
 ts_status safetensors_parse(ts_str bytes, safetensors_file *out) TS_WARN_UNUSED;
 void safetensors_deinit(safetensors_file *file);
