@@ -66,6 +66,9 @@ void rt_pw_set_param(rt_pw_params *params, int at, rt_value number);
     X(logical_xor) X(bitwise_and) X(bitwise_or) X(bitwise_xor) X(shift_left) X(shift_right)        \
     X(maximum) X(minimum) X(fmax) X(fmin) X(atan2) X(hypot) X(copysign) X(nextafter)               \
     X(heaviside) X(gcd) X(lcm) X(ldexp) X(xlogy) X(xlog1py) X(logaddexp) X(logaddexp2)             \
+    X(igamma) X(igammac) X(zeta) X(i0) X(i0e) X(i1) X(i1e) X(bessel_j0) X(bessel_j1)               \
+    X(bessel_y0) X(bessel_y1) X(bessel_k0) X(bessel_k1) X(scaled_bessel_k0) X(scaled_bessel_k1)    \
+    X(spherical_bessel_j0) X(airy_ai) X(erfcx) X(ndtri)                                            \
     X(where) X(clamp) X(lerp) X(addcmul) X(addcdiv) X(prelu)
 
 #define X(name) extern const rt_pw_kernel rt_pw_##name;
@@ -77,5 +80,18 @@ double rt_digamma(double x);
 double rt_zeta(double x, double q); /* Hurwitz */
 double rt_polygamma(int64_t n, double x);
 double rt_erfinv(double x);
+double rt_bessel_i0(double x);
+double rt_bessel_i0e(double x); /* times exp(-|x|) */
+double rt_bessel_i1(double x);
+double rt_bessel_i1e(double x);
+double rt_bessel_j(int64_t order, double x); /* order 0 or 1 */
+double rt_bessel_y(int64_t order, double x);
+double rt_bessel_k(int64_t order, double x);
+double rt_bessel_ke(int64_t order, double x); /* times exp(x) */
+double rt_spherical_j0(double x);
+double rt_airy_ai(double x);
+double rt_erfcx(double x);
+double rt_ndtri(double p);
+double rt_igamma(double a, double x, bool is_upper);
 
 #endif

@@ -78,6 +78,22 @@ UNARY(deg2rad)
 UNARY(rad2deg)
 UNARY(angle)
 UNARY(abs)
+UNARY(i0)
+UNARY(i0e)
+UNARY(i1)
+UNARY(i1e)
+UNARY(bessel_j0)
+UNARY(bessel_j1)
+UNARY(bessel_y0)
+UNARY(bessel_y1)
+UNARY(bessel_k0)
+UNARY(bessel_k1)
+UNARY(scaled_bessel_k0)
+UNARY(scaled_bessel_k1)
+UNARY(spherical_bessel_j0)
+UNARY(airy_ai)
+UNARY(erfcx)
+UNARY(ndtri)
 
 #define BINARY(name)                                                                               \
     KERNEL(name) { return rt_pw_simple(&rt_pw_##name, args, 2, outs); }
@@ -115,6 +131,9 @@ BINARY(xlogy)
 BINARY(xlog1py)
 BINARY(logaddexp)
 BINARY(logaddexp2)
+BINARY(igamma)
+BINARY(igammac)
+BINARY(zeta)
 
 KERNEL(floor_divide) { return rt_pw_simple(&rt_pw_div_floor, args, 2, outs); }
 
