@@ -1,5 +1,6 @@
 /* tests/unit/archive_torchscript_test.c - whole archives: objects, shared tensors, types. */
 #include "frontend/archive/archive.h"
+#include "frontend/archive/debug_records.h"
 #include "tests/unit/archive_support.h"
 
 #include <unistd.h>
@@ -20,7 +21,16 @@ static ts_status find(void *user, ts_str name, const ir_class **out) {
                               .fields = names, .field_count = 3};
     class_m.fields = fields;
     class_m.field_count = 3;
-    *out = ts_str_is(name, "__torch__.M") ? &class_m : NULL;
+    static const ts_str legacy_names[] = {{"value", 5}};
+    static const ir_field legacy_fields[] = {{.name = {"value", 5}, .type = &tensor_type}};
+    static ir_class class_foo;
+    class_foo.base = (rt_class){.name = TS_STR("__torch__.foo"), .kind = RT_CLASS_MODULE,
+                                .fields = legacy_names, .field_count = 1};
+    class_foo.fields = legacy_fields;
+    class_foo.field_count = 1;
+    *out = ts_str_is(name, "__torch__.M")     ? &class_m
+           : ts_str_is(name, "__torch__.foo") ? &class_foo
+                                              : NULL;
     return NULL;
 }
 
@@ -127,6 +137,65 @@ START_TEST(checks_tensors) {
 }
 END_TEST
 
+static const char model_json[] =
+    "{\"protoVersion\":\"3\",\"mainModule\":{\"torchscriptArena\":{\"key\":\"code/foo.py\"},"
+    "\"name\":\"foo\",\"attributes\":[{\"type\":\"Tensor\",\"name\":\"value\",\"id\":\"0\"}]},"
+    "\"tensors\":[{\"dims\":[\"2\"],\"offset\":\"1\",\"strides\":[\"1\"],\"dataType\":\"FLOAT\","
+    "\"data\":{\"key\":\"tensors/0\"}}]}";
+
+START_TEST(reads_model_json) {
+    static const float data[3] = {1, 2, 3};
+    static const char code[] = "op_version_set = 0\ndef forward(self,\n    x: Tensor) -> Tensor:\n"
+                               "  return x\n";
+    static const char pickle[] = "\x80\x02(ctorch.jit._pickle\nbuild_tensor_from_id\n(K\0tRt.";
+    zip_maker z = {0};
+    zip_add(&z, "foo/version", "1\n", 2);
+    zip_add(&z, "foo/code/foo.py", code, sizeof code - 1);
+    zip_add(&z, "foo/attributes.pkl", pickle, sizeof pickle - 1);
+    zip_add(&z, "foo/tensors/0", data, sizeof data);
+    zip_add(&z, "foo/model.json", model_json, sizeof model_json - 1);
+    char path[256];
+    write_temporary(path, sizeof path, zip_end(&z));
+    zip_free(&z);
+    fe_diagnostics d = {.arena = test_arena};
+    fe_archive *a = NULL;
+    fe_torchscript_objects o;
+    succeeds(fe_torchscript_open(test_arena, ts_str_of(path), false, &d, &a));
+    unlink(path);
+    size_t count = 0;
+    const fe_code_file *file = fe_torchscript_code(a, &count);
+    ck_assert_uint_eq(count, 1);
+    ck_assert(ts_str_is(file->source->text, "class foo(Module):\n  value : Tensor\n"
+                                            "  def forward(self,\n      x: Tensor) -> Tensor:\n"
+                                            "    return x\n"));
+    fe_torchscript_classes classes = {NULL, find, has_method};
+    succeeds(fe_torchscript_load(a, &classes, &o));
+    rt_tensor *value = o.root.as.object->fields[0].as.tensor;
+    ck_assert_float_eq(((float *)value->data)[1], 3);
+    ck_assert_uint_eq(o.constants.as.tuple->count, 1);
+    fe_torchscript_release(a);
+}
+END_TEST
+
+START_TEST(places_from_debug_records) {
+    static const char records[] =
+        "\x80\x02X\x18\0\0\0"
+        "FORMAT_WITH_STRING_TABLE(X\x0a\0\0\0def f(x):\nX\x0d\0\0\0  return x+1\nX\x04\0\0\0m.pyt"
+        "(K\x05(ctorch.jit._pickle\nbuild_intlist\n(](K\0K\x01"
+        "etRK\x02K\x0atK\x13K\x16\x87K\0\x87t\x87.";
+    fe_source *source = NULL;
+    succeeds(fe_source_make(test_arena, TS_STR("c.py"), TS_STR("abcdefgh\n"), &source));
+    succeeds(fe_debug_records_read(test_arena, (ts_str){records, sizeof records - 1}, source));
+    ts_place before = fe_source_place(source, 4, 1), place = fe_source_place(source, 6, 1);
+    ck_assert(ts_str_is(before.file, "c.py"));
+    ck_assert(ts_str_is(place.file, "m.py"));
+    ck_assert_int_eq(place.line, 11);
+    ck_assert_int_eq(place.column, 10);
+    ck_assert_int_eq(place.length, 3);
+    ck_assert(ts_str_is(fe_source_place_line(source, 6), "  return x+1"));
+}
+END_TEST
+
 int main(void) {
     Suite *suite = suite_create("archive_torchscript");
     TCase *tests = tcase_create("torchscript");
@@ -134,6 +203,8 @@ int main(void) {
     tcase_add_test(tests, shares_storages);
     tcase_add_test(tests, checks_attributes);
     tcase_add_test(tests, checks_tensors);
+    tcase_add_test(tests, reads_model_json);
+    tcase_add_test(tests, places_from_debug_records);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
