@@ -42,10 +42,55 @@ static bool is_mutable(const ir_type *t) {
 
 bool ir_type_is_mutable(const ir_type *t) { return is_mutable(t); }
 
+/* Batch norm and dropout in evaluation neither draw nor update anything. */
+static bool is_evaluating(const ir_op *op, const ir_schema *schema) {
+    for (size_t i = 0; i < op->operand_count && i < schema->arg_count; i++) {
+        ts_str name = schema->args[i].name;
+        bool training;
+        if ((ts_str_is(name, "training") || ts_str_is(name, "train") ||
+             ts_str_is(name, "use_input_stats")) &&
+            ir_const_bool(op->operands[i], &training))
+            return !training;
+    }
+    return false;
+}
+
+/* What can go wrong with these shows in dtypes, ranks and sizes alone, and inference found none. */
+static bool raises_by_shape_only(const ir_op *op) {
+    switch (rt_op_get(op->core)->lower) {
+    case LOWER_contraction:
+    case LOWER_reduction:
+    case LOWER_pooling:
+    case LOWER_softmax:
+    case LOWER_norm:
+    case LOWER_view:
+    case LOWER_copy:
+        break;
+    default:
+        return false;
+    }
+    for (size_t i = 0; i < op->result_count; i++) {
+        const ir_type *t = op->results[i]->type;
+        if (t->kind != IR_TENSOR || t->dtype == RT_DTYPE_UNKNOWN || t->rank < 0)
+            return false;
+    }
+    return op->result_count > 0;
+}
+
+uint32_t ir_column_effects(const ir_op *op) {
+    uint32_t column = rt_op_get(op->core)->effects;
+    const ir_schema *schema = ir_schema_of(op->block->function->module, op->core);
+    if ((column & (EFFECT_STATE | EFFECT_RANDOM)) && is_evaluating(op, schema))
+        column &= ~(uint32_t)(EFFECT_STATE | EFFECT_RANDOM);
+    if ((column & EFFECT_RAISES) && raises_by_shape_only(op))
+        column &= ~(uint32_t)EFFECT_RAISES;
+    return column;
+}
+
 static uint32_t core_effects(const ir_op *op) {
     ir_module *m = op->block->function->module;
     const ir_schema *schema = ir_schema_of(m, op->core);
-    uint32_t effects = 0, column = rt_op_get(op->core)->effects;
+    uint32_t effects = 0, column = ir_column_effects(op);
     if (column & EFFECT_RANDOM)
         effects |= IR_EFFECT_RANDOM;
     if (column & EFFECT_RAISES)

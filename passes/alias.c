@@ -155,10 +155,12 @@ static void visit_core(pass_alias *a, const ir_op *op) {
                 join(a, x, op->results[j]);
         }
     }
-    if (rt_op_get(op->core)->effects & EFFECT_STATE)
-        for (size_t i = 0; i < op->operand_count; i++)
+    /* Running statistics are written though the schema does not say so. */
+    if (ir_column_effects(op) & EFFECT_STATE)
+        for (size_t i = 0; i < op->operand_count && i < s->arg_count; i++)
             if (ir_type_is_mutable(op->operands[i]->type) &&
-                op->operands[i]->type->kind != IR_TENSOR)
+                (op->operands[i]->type->kind != IR_TENSOR ||
+                 ts_str_starts_with(s->args[i].name, "running_")))
                 set_flag(a, op->operands[i], SET_WRITTEN);
 }
 
@@ -347,8 +349,9 @@ bool pass_is_stable(pass_alias *a, const ir_value *v) {
 bool pass_op_writes(pass_alias *a, const ir_op *op, const ir_value *v) {
     if (op->opcode == IR_OP_CORE) {
         const ir_schema *s = ir_schema_of(a->m, op->core);
+        bool state = (ir_column_effects(op) & EFFECT_STATE) != 0;
         for (size_t i = 0; i < op->operand_count && i < s->arg_count; i++)
-            if (s->args[i].is_written && pass_may_alias(a, op->operands[i], v))
+            if ((s->args[i].is_written || state) && pass_may_alias(a, op->operands[i], v))
                 return true;
     }
     if ((op->opcode == IR_OP_CALL || op->opcode == IR_OP_CALL_METHOD) && pass_is_outside(a, v))

@@ -141,8 +141,41 @@ static const ir_type *constant_type(ir_module *m, rt_value v, const ir_type *dec
                : own;
 }
 
+/* x is None, where the type of x decides. */
+static bool fold_is_none(folder *fo, ir_op *op) {
+    bool is = ts_str_is(rt_op_name(op->core), "__is__");
+    if (!is && !ts_str_is(rt_op_name(op->core), "__isnot__"))
+        return false;
+    for (size_t i = 0; i < 2; i++) {
+        const ir_type *x = op->operands[i]->type, *y = op->operands[1 - i]->type;
+        if (y->kind != IR_NONE || (x->kind != IR_NONE && ir_type_admits_none(x)))
+            continue;
+        bool same = x->kind == IR_NONE;
+        replace_with_constant(fo, op, rt_bool(same == is), op->results[0]->type);
+        return true;
+    }
+    return false;
+}
+
+/* Dropout in evaluation hands its input on. */
+static bool fold_dropout(folder *fo, ir_op *op) {
+    static const char *const names[] = {"dropout",       "dropout_",       "feature_dropout",
+                                        "alpha_dropout", "feature_dropout_", "alpha_dropout_",
+                                        "feature_alpha_dropout", "feature_alpha_dropout_"};
+    bool train, found = false;
+    for (size_t i = 0; i < sizeof names / sizeof names[0] && !found; i++)
+        found = ts_str_is(rt_op_name(op->core), names[i]);
+    if (!found || op->operand_count < 3 || !ir_const_bool(op->operands[2], &train) || train)
+        return false;
+    fo->alias = NULL; /* the result now shares memory with the input */
+    pass_replace(fo->m, op->results[0], op->operands[0]);
+    ir_op_remove(op);
+    pass_count(fo->ctx, "dropouts", 1);
+    return true;
+}
+
 static ts_status fold_core(folder *fo, ir_op *op) {
-    if (!is_foldable(fo, op))
+    if (fold_is_none(fo, op) || fold_dropout(fo, op) || !is_foldable(fo, op))
         return NULL;
     rt_value *values = TS_NEW_ARRAY(fo->ctx->scratch, rt_value, op->operand_count);
     rt_value out = rt_none();

@@ -267,6 +267,35 @@ static void infer_block(inference *in, ir_block *b) {
 /* ---- numbers that turned out to be known ---- */
 
 /* Symbols are bound where entries are called. */
+static ir_value *place_int(ir_builder *b, const ir_function *f, rt_dim d) {
+    const ir_type *t = ir_type_simple(b->module, IR_INT);
+    if (rt_dim_is_constant(d))
+        return ir_build_int(b, d);
+    if (!f->is_entry || !rt_dim_is_symbolic(d))
+        return NULL;
+    ir_op *dim = ir_build_op(b, IR_OP_DIM, NULL, 0, &t, 1);
+    dim->integer = d;
+    return dim->results[0];
+}
+
+/* x.size() of known sizes: a list of them, made where nobody changes it. */
+static ir_value *place_list(ir_builder *b, const ir_function *f, const rt_fact *fact,
+                            const ir_type *t) {
+    ir_value *items[RT_MAX_RANK];
+    if (!fact->count_known || fact->count > RT_MAX_RANK || !fact->items ||
+        t->args[0]->kind != IR_INT)
+        return NULL;
+    for (size_t i = 0; i < fact->count; i++) {
+        const rt_fact *item = &fact->items[i];
+        if (item->kind != RT_FACT_INT || !item->is_known || item->dim == RT_DIM_UNKNOWN ||
+            (!f->is_entry && rt_dim_is_symbolic(item->dim)))
+            return NULL;
+    }
+    for (size_t i = 0; i < fact->count; i++)
+        items[i] = place_int(b, f, fact->items[i].dim);
+    return ir_build_op(b, IR_OP_LIST, items, fact->count, &t, 1)->results[0];
+}
+
 static void place_sizes(inference *in, const ir_function *f, pass_op_list ops) {
     ir_module *m = in->m;
     for (size_t i = 0; i < ops.count; i++) {
@@ -280,19 +309,15 @@ static void place_sizes(inference *in, const ir_function *f, pass_op_list ops) {
             if (!r->use_count || r->number >= in->value_count || !in->has[r->number])
                 continue;
             rt_fact fact = in->facts[r->number];
-            if (!fact.is_known)
-                continue;
             ir_builder b = {.module = m, .block = op->block, .before = op->next,
                             .place = op->place};
             ir_value *made = NULL;
-            if (fact.kind == RT_FACT_INT && r->type->kind == IR_INT) {
-                if (rt_dim_is_constant(fact.dim)) {
-                    made = ir_build_int(&b, fact.dim);
-                } else if (f->is_entry && rt_dim_is_symbolic(fact.dim)) {
-                    ir_op *dim = ir_build_op(&b, IR_OP_DIM, NULL, 0, &r->type, 1);
-                    dim->integer = fact.dim;
-                    made = dim->results[0];
-                }
+            if (fact.kind == RT_FACT_LIST) {
+                made = place_list(&b, f, &fact, r->type);
+            } else if (!fact.is_known) {
+                continue;
+            } else if (fact.kind == RT_FACT_INT && r->type->kind == IR_INT) {
+                made = place_int(&b, f, fact.dim);
             } else if (fact.kind == RT_FACT_BOOL && r->type->kind == IR_BOOL &&
                        rt_dim_is_constant(fact.dim)) {
                 made = ir_build_bool(&b, fact.dim != 0);

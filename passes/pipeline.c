@@ -16,6 +16,8 @@ static const char *const order[] = {
     "inline",             /* everything after sees one function for each entry */
     "freeze",             /* weights and settings become constants */
     "fold_constants",     /* decides branches on settings, so that dead calls and loops go */
+    "freeze",             /* what only those branches wrote */
+    "fold_constants",
     "unroll_loops",       /* loops over constant ranges; makes more constants */
     "replace_aggregates", /* tuples of calls and lists of layers */
     "fold_constants",     /* indexes of what was unrolled */

@@ -1,0 +1,353 @@
+/* passes/simplify_algebra.c - replaces expressions by equal, cheaper ones.
+ *
+ *   x * 1, x / 1, x - 0, x ** 1          =>  x          (bit for bit; x + 0 only for integers)
+ *   x ** 2, x ** 3, x ** 0.5, x ** -1    =>  x*x, x*x*x, sqrt, reciprocal, as PyTorch computes them
+ *   to(x, its own dtype), detach, alias  =>  x
+ *   to(to(x, wider), back)               =>  x
+ *   view(view(x, a), b)                  =>  view(x, b)
+ *   transpose twice, permute to the same order, a slice or view or expand of everything => x
+ *   matmul(x, t(w)), addmm(b, x, t(w))   =>  linear(x, w, b)
+ *   the same on ints: n + 0, n * 1, n - 0, n // 1
+ *
+ * A result that was fresh memory and becomes its operand must not be written, nor its operand, nor
+ * handed to the caller. Views stay views of the same memory, so for them nothing changes. */
+#include "passes/alias.h"
+
+typedef struct simplifier {
+    pass_context *ctx;
+    ir_module *m;
+    pass_alias *alias;
+} simplifier;
+
+static bool is_op(const ir_op *op, const char *name) {
+    return op && op->opcode == IR_OP_CORE && ts_str_is(rt_op_name(op->core), name);
+}
+
+static void replace_with(simplifier *s, ir_op *op, ir_value *v) {
+    pass_replace(s->m, op->results[0], v);
+    ir_op_remove(op);
+    pass_count(s->ctx, "replaced", 1);
+}
+
+/* The fresh result may become its operand. */
+static bool may_share(simplifier *s, const ir_op *op, const ir_value *x) {
+    const ir_value *r = op->results[0];
+    if (r->type->kind != IR_TENSOR)
+        return true;
+    return pass_is_stable(s->alias, x) && !pass_is_written(s->alias, r) &&
+           !pass_is_returned(s->alias, r) && !pass_is_reshaped(s->alias, x) &&
+           !pass_is_reshaped(s->alias, r);
+}
+
+static bool same_known_type(const ir_value *a, const ir_value *b) {
+    const ir_type *t = a->type, *u = b->type;
+    if (t->kind != IR_TENSOR || u->kind != IR_TENSOR || t->dtype == RT_DTYPE_UNKNOWN ||
+        t->dtype != u->dtype || t->rank < 0 || t->rank != u->rank)
+        return false;
+    for (int i = 0; i < t->rank; i++)
+        if (t->dims[i] == RT_DIM_UNKNOWN || t->dims[i] != u->dims[i])
+            return false;
+    return true;
+}
+
+/* ---- arithmetic ---- */
+
+static const struct {
+    const char *name;
+    double neutral;
+    bool integers_only; /* -0.0 + 0 is 0.0 */
+} neutrals[] = {
+    {"mul.Scalar", 1, false}, {"div.Scalar", 1, false}, {"sub.Scalar", 0, false},
+    {"add.Scalar", 0, true},  {"pow.Tensor_Scalar", 1, false},
+    {"mul.Tensor", 1, false}, {"div.Tensor", 1, false},
+};
+
+static bool number_of(const ir_value *v, double *out) {
+    rt_value c;
+    if (ir_const_double(v, out))
+        return true;
+    if (!ir_const_value(v, &c) || c.tag != RT_TAG_TENSOR || c.as.tensor->rank != 0 ||
+        rt_dtype_is_complex((rt_dtype)c.as.tensor->dtype))
+        return false;
+    *out = rt_load_double((rt_dtype)c.as.tensor->dtype, c.as.tensor->data);
+    return true;
+}
+
+static bool drop_neutral(simplifier *s, ir_op *op) {
+    for (size_t i = 0; i < sizeof neutrals / sizeof neutrals[0]; i++) {
+        double n;
+        if (!is_op(op, neutrals[i].name) || !number_of(op->operands[1], &n) ||
+            n != neutrals[i].neutral)
+            continue;
+        ir_value *x = op->operands[0];
+        if (!same_known_type(x, op->results[0]) || !may_share(s, op, x) ||
+            (neutrals[i].integers_only && !rt_dtype_is_integral(x->type->dtype)))
+            return false;
+        replace_with(s, op, x);
+        return true;
+    }
+    return false;
+}
+
+static bool drop_neutral_int(simplifier *s, ir_op *op) {
+    static const struct {
+        const char *name;
+        int64_t neutral;
+        bool commutes;
+    } rows[] = {{"add.int", 0, true},
+                {"sub.int", 0, false},
+                {"mul.int", 1, true},
+                {"floordiv.int", 1, false}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        int64_t n;
+        if (!is_op(op, rows[i].name))
+            continue;
+        if (ir_const_int(op->operands[1], &n) && n == rows[i].neutral) {
+            replace_with(s, op, op->operands[0]);
+            return true;
+        }
+        if (rows[i].commutes && ir_const_int(op->operands[0], &n) && n == rows[i].neutral) {
+            replace_with(s, op, op->operands[1]);
+            return true;
+        }
+    }
+    return false;
+}
+
+static ir_value *unary(simplifier *s, ir_builder *b, const char *name, ir_value *x,
+                       const ir_value *like) {
+    rt_op core = rt_op_find(ts_str_of(name));
+    if (core == OP_COUNT || ir_schema_of(s->m, core)->arg_count != 1)
+        return NULL;
+    ir_value *r = ir_build_core1(b, core, &x, 1);
+    r->type = like->type;
+    r->number = like->number;
+    return r;
+}
+
+static ir_value *product(simplifier *s, ir_builder *b, ir_value *x, ir_value *y,
+                         const ir_value *like) {
+    rt_op core = rt_op_find(TS_STR("mul.Tensor"));
+    if (core == OP_COUNT)
+        return NULL;
+    ir_value *operands[2] = {x, y};
+    ir_value *r = ir_build_core1(b, core, operands, 2);
+    (void)s;
+    r->type = like->type;
+    r->number = like->number;
+    return r;
+}
+
+/* As PyTorch's own kernel does for these exponents (aten/native/cpu/PowKernel). */
+static bool expand_power(simplifier *s, ir_op *op) {
+    double n;
+    if (!is_op(op, "pow.Tensor_Scalar") || !ir_const_double(op->operands[1], &n))
+        return false;
+    ir_value *x = op->operands[0], *r = op->results[0], *made = NULL;
+    if (!same_known_type(x, r) || !rt_dtype_is_float(x->type->dtype))
+        return false;
+    ir_builder b = pass_before(s->m, op);
+    if (n == 2 || n == 3) {
+        made = product(s, &b, x, x, r);
+        if (made && n == 3)
+            made = product(s, &b, made, x, r);
+    } else if (n == 0.5) {
+        made = unary(s, &b, "sqrt", x, r);
+    } else if (n == -1) {
+        made = unary(s, &b, "reciprocal", x, r);
+    }
+    if (!made)
+        return false;
+    replace_with(s, op, made);
+    return true;
+}
+
+/* ---- casts ---- */
+
+/* Every value of `from` is one of `to`, exactly. */
+static bool is_widening(rt_dtype from, rt_dtype to) {
+    static const struct {
+        rt_dtype from, to;
+    } rows[] = {{RT_float16, RT_float32}, {RT_bfloat16, RT_float32}, {RT_float32, RT_float64},
+                {RT_float16, RT_float64}, {RT_bfloat16, RT_float64}, {RT_int32, RT_int64},
+                {RT_int16, RT_int32},     {RT_int8, RT_int32},       {RT_uint8, RT_int32},
+                {RT_int8, RT_int64},      {RT_uint8, RT_int64},      {RT_int16, RT_int64},
+                {RT_int32, RT_float64},   {RT_bool, RT_float32},     {RT_bool, RT_int64},
+                {RT_uint8, RT_float32},   {RT_int8, RT_float32},     {RT_int16, RT_float32}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        if (rows[i].from == from && rows[i].to == to)
+            return true;
+    return false;
+}
+
+static bool drop_cast(simplifier *s, ir_op *op) {
+    bool copy;
+    int64_t format;
+    if (!is_op(op, "to.dtype") || !ir_const_bool(op->operands[3], &copy) || copy ||
+        (ir_const_int(op->operands[4], &format) && format > 1))
+        return false;
+    ir_value *x = op->operands[0], *r = op->results[0];
+    if (x->type->dtype != RT_DTYPE_UNKNOWN && x->type->dtype == r->type->dtype) {
+        replace_with(s, op, x); /* `to` itself hands x on */
+        return true;
+    }
+    const ir_op *inner = x->def;
+    if (!is_op(inner, "to.dtype") || inner->operands[0]->type->dtype != r->type->dtype ||
+        r->type->dtype == RT_DTYPE_UNKNOWN ||
+        !is_widening(r->type->dtype, x->type->dtype) || !may_share(s, op, inner->operands[0]))
+        return false;
+    replace_with(s, op, inner->operands[0]);
+    return true;
+}
+
+/* ---- views ---- */
+
+static bool same_dim(const ir_value *a, const ir_value *b, int rank) {
+    int64_t x, y;
+    if (a == b)
+        return true;
+    if (rank < 0 || !ir_const_int(a, &x) || !ir_const_int(b, &y))
+        return false;
+    return (x < 0 ? x + rank : x) == (y < 0 ? y + rank : y);
+}
+
+static bool is_identity_order(const int64_t *dims, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        if ((dims[i] < 0 ? dims[i] + (int64_t)count : dims[i]) != (int64_t)i)
+            return false;
+    return true;
+}
+
+static bool drop_permutation(simplifier *s, ir_op *op) {
+    const ir_op *inner = op->operands[0]->def;
+    int64_t a[RT_MAX_RANK], b[RT_MAX_RANK], c[RT_MAX_RANK];
+    size_t n, k;
+    if (is_op(op, "transpose.int") && is_op(inner, "transpose.int")) {
+        int rank = op->operands[0]->type->rank;
+        bool straight = same_dim(op->operands[1], inner->operands[1], rank) &&
+                        same_dim(op->operands[2], inner->operands[2], rank);
+        bool crossed = same_dim(op->operands[1], inner->operands[2], rank) &&
+                       same_dim(op->operands[2], inner->operands[1], rank);
+        if (!straight && !crossed)
+            return false;
+        replace_with(s, op, inner->operands[0]);
+        return true;
+    }
+    if (is_op(op, "t") && is_op(inner, "t")) {
+        replace_with(s, op, inner->operands[0]);
+        return true;
+    }
+    if (!is_op(op, "permute") || !ir_const_int_list(op->operands[1], a, RT_MAX_RANK, &n))
+        return false;
+    if (is_identity_order(a, n)) {
+        replace_with(s, op, op->operands[0]);
+        return true;
+    }
+    if (!is_op(inner, "permute") || !ir_const_int_list(inner->operands[1], b, RT_MAX_RANK, &k) ||
+        n != k)
+        return false;
+    for (size_t i = 0; i < n; i++) {
+        int64_t at = a[i] < 0 ? a[i] + (int64_t)n : a[i];
+        if (at < 0 || at >= (int64_t)n)
+            return false;
+        c[i] = b[at];
+    }
+    if (!is_identity_order(c, n))
+        return false;
+    replace_with(s, op, inner->operands[0]);
+    return true;
+}
+
+static bool drop_view(simplifier *s, ir_op *op) {
+    static const char *const names[] = {"view", "expand", "slice.Tensor", "squeeze", "squeeze.dim",
+                                        "flatten.using_ints", "reshape", "expand_as", "view_as",
+                                        "reshape_as"};
+    ir_value *x = op->operand_count ? op->operands[0] : NULL;
+    bool listed = false;
+    for (size_t i = 0; i < sizeof names / sizeof names[0] && !listed; i++)
+        listed = is_op(op, names[i]);
+    if (!listed)
+        return false;
+    int64_t step;
+    bool whole = !is_op(op, "slice.Tensor") ||
+                 (ir_const_int(op->operands[4], &step) && step == 1);
+    if (whole && same_known_type(x, op->results[0]) && !pass_is_reshaped(s->alias, x)) {
+        replace_with(s, op, x);
+        return true;
+    }
+    /* view of a view: strides of the inner one fit the outer one's base as well. */
+    const ir_op *inner = x->def;
+    if (is_op(op, "view") && is_op(inner, "view")) {
+        ir_op_set_operand(s->m, op, 0, inner->operands[0]);
+        pass_count(s->ctx, "views", 1);
+        return true;
+    }
+    return false;
+}
+
+static bool drop_alias(simplifier *s, ir_op *op) {
+    if (!is_op(op, "detach") && !is_op(op, "alias"))
+        return false;
+    replace_with(s, op, op->operands[0]);
+    return true;
+}
+
+/* ---- contractions ---- */
+
+/* w of t(w), transpose(w, 0, 1): a matrix. */
+static ir_value *transposed(const ir_value *v) {
+    const ir_op *op = v->def;
+    if (!op || op->opcode != IR_OP_CORE || v->type->rank != 2)
+        return NULL;
+    if (is_op(op, "t"))
+        return op->operands[0];
+    int64_t a, b;
+    if (!is_op(op, "transpose.int") || !ir_const_int(op->operands[1], &a) ||
+        !ir_const_int(op->operands[2], &b))
+        return NULL;
+    a = a < 0 ? a + 2 : a;
+    b = b < 0 ? b + 2 : b;
+    return (a == 0 && b == 1) || (a == 1 && b == 0) ? op->operands[0] : NULL;
+}
+
+static bool make_linear(simplifier *s, ir_op *op) {
+    rt_op linear = rt_op_find(TS_STR("linear"));
+    bool addmm = is_op(op, "addmm");
+    if (linear == OP_COUNT || (!addmm && !is_op(op, "matmul") && !is_op(op, "mm")))
+        return false;
+    ir_value *x = op->operands[addmm ? 1 : 0], *w = transposed(op->operands[addmm ? 2 : 1]);
+    if (!w || !ir_is_const(w) || x->type->kind != IR_TENSOR || x->type->rank < 2 ||
+        !pass_is_stable(s->alias, w))
+        return false;
+    double beta, alpha;
+    if (addmm && (!ir_const_double(op->operands[3], &beta) || beta != 1 ||
+                  !ir_const_double(op->operands[4], &alpha) || alpha != 1 ||
+                  op->operands[0]->type->rank != 1))
+        return false;
+    ir_builder b = pass_before(s->m, op);
+    ir_value *operands[3] = {x, w, addmm ? op->operands[0] : ir_build_none(&b)};
+    ir_value *r = ir_build_core1(&b, linear, operands, 3);
+    r->type = op->results[0]->type;
+    r->number = op->results[0]->number;
+    replace_with(s, op, r);
+    return true;
+}
+
+static void simplify(simplifier *s, ir_op *op) {
+    if (op->opcode != IR_OP_CORE || op->result_count != 1)
+        return;
+    (void)(drop_neutral(s, op) || drop_neutral_int(s, op) || expand_power(s, op) ||
+           drop_cast(s, op) || drop_permutation(s, op) || drop_view(s, op) || drop_alias(s, op) ||
+           make_linear(s, op));
+}
+
+ts_status pass_simplify_algebra(pass_context *ctx, ir_module *m) {
+    for (ir_function *f = m->functions; f; f = f->next) {
+        simplifier s = {ctx, m, pass_alias_make(ctx, m, f)};
+        pass_op_list ops = pass_collect(ctx, f);
+        for (size_t i = 0; i < ops.count; i++)
+            if (pass_is_linked(ops.items[i]))
+                simplify(&s, ops.items[i]);
+    }
+    return NULL;
+}
