@@ -64,7 +64,7 @@ static void destroy_contents(doomed *queue, rt_counted *counted) {
         break;
     }
     case RT_TAG_ENUM: drop(queue, ((rt_enum *)counted)->value); break;
-    case RT_TAG_GENERATOR:
+    case RT_TAG_GENERATOR: break; /* one block */
     case RT_TAG_FUNCTION:
     case RT_TAG_CAPSULE: {
         rt_capsule *capsule = (rt_capsule *)counted;
