@@ -88,6 +88,7 @@ struct fe_function {
     bool is_library;
     ir_function *ir;       /* free and static functions, methods of non-modules: emitted once */
     bool is_emitting;
+    struct em_signature *signature; /* the emitter's own */
 };
 
 /* ---- classes ---- */
@@ -115,6 +116,7 @@ struct fe_class {
     fe_map methods;          /* name -> fe_function*; property "x": its getter; setter "x.setter" */
     bool is_dataclass, is_frozen;
     bool is_library, is_archive;
+    bool has_subclasses;     /* calls through it go by the object's own class */
     ir_class *ir;
     int ir_state;            /* fe_class_ir: 0 not begun, 1 under way, 2 done */
 };
@@ -177,6 +179,7 @@ struct fe_context {
     struct fe_script *script;   /* the script evaluator's own, or NULL */
     struct fe_library *library; /* library.c's own */
     struct fe_overload_table *overloads; /* overload.c's own */
+    fe_map dynamic_methods;     /* names of methods called by the object's own class */
     fe_scope *scope;            /* the script's module level, or the archive's */
     fe_class *module_class;     /* torch.nn.Module */
     void (*cleanup[8])(struct fe_context *); /* run by fe_context_deinit, last first */

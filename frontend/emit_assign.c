@@ -1,0 +1,372 @@
+/* frontend/emit_assign.c - assignment to names, attributes, items and tuples of them. */
+#include "frontend/emit_internal.h"
+
+static em_slot *slot_of(emitter *E, ts_str name) {
+    size_t slot = (size_t)fe_map_get(&E->variables, name);
+    return slot ? &E->env.slots[slot - 1] : NULL;
+}
+
+const ir_type *em_hint_of_target(emitter *E, const ast_node *target) {
+    if (target->kind == AST_NAME) {
+        em_slot *slot = slot_of(E, target->text);
+        return slot ? slot->declared : NULL;
+    }
+    if (target->kind == AST_ATTRIBUTE && target->left->kind == AST_NAME) {
+        em_slot *slot = slot_of(E, target->left->text);
+        if (slot && slot->is_set && slot->v.kind == EM_VALUE && slot->v.value->type->kind == IR_CLASS) {
+            const ir_field *f = em_find_field(slot->v.value->type->class_, target->text);
+            return f ? f->type : NULL;
+        }
+    }
+    if (target->kind == AST_SUBSCRIPT) {
+        const ir_type *t = em_hint_of_target(E, target->left);
+        if (!t && target->left->kind == AST_NAME) {
+            em_slot *slot = slot_of(E, target->left->text);
+            if (slot && slot->is_set && slot->v.kind == EM_VALUE)
+                t = slot->v.value->type;
+        }
+        if (t && t->kind == IR_LIST && target->right->kind != AST_SLICE)
+            return t->args[0];
+        if (t && t->kind == IR_LIST)
+            return t;
+        if (t && t->kind == IR_DICT)
+            return t->args[1];
+    }
+    return NULL;
+}
+
+void em_set_variable(emitter *E, size_t index, em v, const ast_node *node) {
+    em_slot *slot = &E->env.slots[index];
+    const ir_type *declared = slot->declared;
+    if (v.kind == EM_TUPLE) {
+        bool plain = true;
+        for (size_t i = 0; i < v.count; i++)
+            plain = plain && (v.items[i].kind == EM_VALUE || v.items[i].kind == EM_TUPLE ||
+                              (v.items[i].kind == EM_BINDING && v.items[i].binding->kind == FE_VALUE));
+        if (plain) {
+            ir_value *t = em_ir(E, v, node, declared);
+            v = em_value(t);
+        }
+    }
+    if (v.kind == EM_BINDING && v.binding->kind == FE_VALUE && v.binding->value.tag != RT_TAG_FUNCTION)
+        v = em_value(em_ir(E, v, node, declared));
+    if (v.kind == EM_ERROR)
+        return;
+    if (v.kind == EM_RANGE || v.kind == EM_ITEMS || v.kind == EM_REVERSED || v.kind == EM_GENERATOR)
+        v = em_value(em_ir(E, v, node, declared));
+    if (v.kind == EM_ERROR)
+        return;
+    ir_value *value = v.kind == EM_VALUE ? v.value : NULL;
+    if (value && declared && !ir_type_is_subtype(value->type, declared)) {
+        const ir_type *plain = ir_type_without_none(E->m, declared);
+        if (em_conversion_cost(E, value, declared, 0) >= 0 && plain->kind != IR_TENSOR &&
+            plain->kind != IR_INT && plain->kind != IR_BOOL) {
+            value = em_coerce(E, value, declared, 0, node, "the assigned value");
+            v = em_value(value);
+        } else {
+            declared = NULL; /* the name is bound anew, as Python lets it be */
+        }
+    }
+    *slot = (em_slot){.is_set = true, .v = v, .declared = declared};
+    if (value && !value->name.length)
+        value->name = E->slot_names[index];
+}
+
+static void store_field(emitter *E, ir_value *object, ir_class *c, ts_str name, em v,
+                        const ir_type *declared, const ast_node *node) {
+    fe_class *class_ = fe_class_of(c);
+    const ir_field *field = em_find_field(c, name);
+    if (!field && class_) {
+        ts_str key = ts_arena_format(E->arena, "%.*s.setter", (int)name.length, name.data);
+        ts_str archived = ts_arena_format(E->arena, "__%.*s_setter", (int)name.length, name.data);
+        fe_function *setter = fe_map_get(&class_->methods, key);
+        for (size_t i = 0; !setter && i < class_->ancestor_count; i++)
+            setter = fe_map_get(&class_->ancestors[i]->methods, key);
+        if (setter || fe_class_method(class_, archived)) {
+            em_argument arg = {.v = v, .node = node};
+            em_arguments args = {.items = &arg, .count = 1};
+            em_call_method(E, object, setter ? key : archived, &args, node);
+            return;
+        }
+    }
+    if (field && field->is_constant) {
+        EM_ERR(E, node, "the constant '%.*s' of %.*s cannot be assigned", TS_STR_ARG(name),
+               TS_STR_ARG(c->base.bare_name));
+        return;
+    }
+    ir_value *value = em_ir(E, v, node, field ? field->type : declared);
+    if (!value)
+        return;
+    if (!field) {
+        bool may_add = class_ && c->base.kind == RT_CLASS_PLAIN && !class_->is_archive;
+        if (!may_add) {
+            EM_ERR(E, node, "%.*s has no attribute '%.*s' to assign: make it in __init__",
+                   TS_STR_ARG(c->base.bare_name), TS_STR_ARG(name));
+            return;
+        }
+        const ir_type *type = declared;
+        fe_class_variable *variable = fe_class_find_variable(class_, name);
+        if (!type && variable && variable->annotation)
+            type = fe_annotation_type(E->fe, class_->scope, variable->annotation);
+        if (!type)
+            type = ir_type_forget(E->m, value->type);
+        em_add_field(E->fe, c, name, type);
+        field = em_find_field(c, name);
+    }
+    value = em_coerce(E, value, field->type, 0, node, "the assigned value");
+    if (!value)
+        return;
+    em_place(E, node);
+    ir_value *operands[2] = {object, em_cast(E, value, field->type)};
+    ir_op *op = ir_build_op(&E->b, IR_OP_SET_ATTR, operands, 2, NULL, 0);
+    op->name = field->name;
+}
+
+void em_store_attribute(emitter *E, em object, ts_str name, em v, const ir_type *declared,
+                        const ast_node *node) {
+    if (object.kind == EM_ERROR || v.kind == EM_ERROR)
+        return;
+    if (object.kind != EM_VALUE) {
+        EM_UNSUPPORTED(E, node, "assignment to the attribute '%.*s' of this is not supported yet",
+                       TS_STR_ARG(name));
+        return;
+    }
+    const ir_type *t = object.value->type;
+    if (t->kind == IR_OPTIONAL) {
+        object.value = em_check_cast(E, object.value, t->args[0]);
+        t = t->args[0];
+    }
+    if (t->kind == IR_CLASS) {
+        store_field(E, object.value, (ir_class *)t->class_, name, v, declared, node);
+        return;
+    }
+    if (t->kind == IR_TENSOR && ts_str_is(name, "requires_grad")) {
+        em_op(E, "requires_grad_", node, 2, object.value, em_ir(E, v, node, NULL));
+        return;
+    }
+    if (t->kind == IR_TENSOR && ts_str_is(name, "data")) {
+        em_op(E, "set_data", node, 2, object.value, em_ir(E, v, node, NULL));
+        return;
+    }
+    EM_ERR(E, node, "%s has no attribute '%.*s' that can be assigned", em_type_text(E, t),
+           TS_STR_ARG(name));
+}
+
+/* ---- unpacking ---- */
+
+static void unpack_values(emitter *E, const ast_list *targets, em *items, size_t count,
+                          const ast_node *node) {
+    size_t star = targets->count;
+    for (size_t i = 0; i < targets->count; i++)
+        if (targets->items[i]->kind == AST_STARRED)
+            star = i;
+    bool has_star = star < targets->count;
+    if (has_star ? count + 1 < targets->count : count != targets->count) {
+        EM_ERR(E, node, "expected %zu values to unpack, found %zu", targets->count, count);
+        return;
+    }
+    for (size_t i = 0; i < star; i++)
+        em_assign(E, targets->items[i], items[i], node);
+    if (!has_star)
+        return;
+    size_t rest = count + 1 - targets->count;
+    /* TorchScript and Python differ: a list in Python; items of one type make a list. */
+    bool same = rest > 0;
+    ir_value **values = TS_NEW_ARRAY(E->arena, ir_value *, rest + 1);
+    for (size_t i = 0; i < rest; i++) {
+        values[i] = em_ir(E, items[star + i], node, NULL);
+        if (!values[i])
+            return;
+        same = same && ir_type_same_shape_of(values[0]->type, values[i]->type);
+    }
+    em_assign(E, targets->items[star]->left,
+              em_value(same ? em_list_of(E, values, rest, values[0]->type)
+                            : em_tuple_of(E, values, rest)), node);
+    for (size_t i = star + 1; i < targets->count; i++)
+        em_assign(E, targets->items[i], items[i + rest - 1], node);
+}
+
+static void unpack_list(emitter *E, const ast_list *targets, ir_value *list, const ast_node *node) {
+    const ir_type *element = list->type->args[0];
+    size_t star = targets->count;
+    for (size_t i = 0; i < targets->count; i++)
+        if (targets->items[i]->kind == AST_STARRED)
+            star = i;
+    if (star == targets->count) {
+        const ir_type **types = TS_NEW_ARRAY(E->arena, const ir_type *, targets->count + 1);
+        for (size_t i = 0; i < targets->count; i++)
+            types[i] = element;
+        ir_op *op = ir_build_op(&E->b, IR_OP_LIST_UNPACK, &list, 1, types, targets->count);
+        for (size_t i = 0; i < targets->count; i++)
+            em_assign(E, targets->items[i], em_value(op->results[i]), node);
+        return;
+    }
+    size_t after = targets->count - star - 1;
+    ir_value *head_count = ir_build_int(&E->b, (int64_t)star);
+    ir_value *one = ir_build_int(&E->b, 1);
+    for (size_t i = 0; i < star; i++)
+        em_assign(E, targets->items[i],
+                  em_value(em_op(E, "__getitem__", node, 2, list, ir_build_int(&E->b, (int64_t)i))), node);
+    ir_value *end = after ? ir_build_int(&E->b, -(int64_t)after) : ir_build_none(&E->b);
+    em_assign(E, targets->items[star]->left,
+              em_value(em_op(E, "slice", node, 4, list, head_count, end, one)), node);
+    for (size_t i = 0; i < after; i++)
+        em_assign(E, targets->items[star + 1 + i],
+                  em_value(em_op(E, "__getitem__", node, 2, list,
+                                 ir_build_int(&E->b, (int64_t)i - (int64_t)after))), node);
+}
+
+void em_unpack(emitter *E, const ast_list *targets, em v, const ast_node *node) {
+    if (v.kind == EM_TUPLE) {
+        unpack_values(E, targets, v.items, v.count, node);
+        return;
+    }
+    ir_value *value = em_ir(E, v, node, NULL);
+    if (!value)
+        return;
+    const ir_type *t = value->type;
+    if (t->kind == IR_OPTIONAL) {
+        t = t->args[0];
+        value = em_check_cast(E, value, t);
+    }
+    if (t->kind == IR_TUPLE) {
+        ir_op *op = ir_build_op(&E->b, IR_OP_TUPLE_UNPACK, &value, 1, t->args, t->arg_count);
+        em *items = TS_NEW_ARRAY(E->arena, em, t->arg_count + 1);
+        for (size_t i = 0; i < t->arg_count; i++)
+            items[i] = em_value(op->results[i]);
+        unpack_values(E, targets, items, t->arg_count, node);
+    } else if (t->kind == IR_LIST) {
+        unpack_list(E, targets, value, node);
+    } else if (t->kind == IR_TENSOR) {
+        value = em_op(E, "unbind", node, 2, value, ir_build_int(&E->b, 0));
+        if (value)
+            unpack_list(E, targets, value, node);
+    } else if (t->kind == IR_STR) {
+        value = em_op(E, "list", node, 1, value);
+        if (value)
+            unpack_list(E, targets, value, node);
+    } else {
+        EM_ERR(E, node, "expected a tuple or list to unpack, found %s", em_type_text(E, t));
+    }
+}
+
+void em_assign(emitter *E, const ast_node *target, em v, const ast_node *node) {
+    if (v.kind == EM_ERROR)
+        return;
+    switch (target->kind) {
+    case AST_NAME: {
+        size_t slot = (size_t)fe_map_get(&E->variables, target->text);
+        if (slot)
+            em_set_variable(E, slot - 1, v, node);
+        break;
+    }
+    case AST_TUPLE:
+    case AST_LIST:
+        em_unpack(E, &target->list, v, node);
+        break;
+    case AST_ATTRIBUTE:
+        em_store_attribute(E, em_expression(E, target->left, NULL), target->text, v, NULL, target);
+        break;
+    case AST_SUBSCRIPT: {
+        ir_value *object = em_expression_ir(E, target->left, NULL);
+        if (object)
+            em_store_subscript(E, target, object, v, node);
+        break;
+    }
+    case AST_STARRED:
+        EM_ERR(E, target, "starred assignment target must be in a list or tuple");
+        break;
+    default:
+        EM_ERR(E, target, "this cannot be assigned to");
+        break;
+    }
+}
+
+void em_annotated(emitter *E, const ast_node *node) {
+    const ast_node *inner = node->third;
+    if (fe_annotation_is_final(E->fe, E->scope, node->third, &inner) && !inner)
+        inner = NULL;
+    const ir_type *type = inner ? em_annotation(E, inner) : NULL;
+    if (inner && !type)
+        return;
+    if (node->left->kind == AST_NAME) {
+        size_t slot = (size_t)fe_map_get(&E->variables, node->left->text);
+        if (!slot)
+            return;
+        E->env.slots[slot - 1].declared = type;
+        if (!node->right)
+            return;
+        em v = em_expression(E, node->right, type);
+        if (v.kind == EM_ERROR)
+            return;
+        ir_value *value = em_ir(E, v, node->right, type);
+        /* tolist() and Any take the annotated type. */
+        if (value && type && (value->type->kind == IR_ANY || !ir_type_is_subtype(value->type, type)))
+            value = em_coerce(E, value, type, 0, node->right, "the value");
+        em_set_variable(E, slot - 1, em_value(value), node);
+        return;
+    }
+    if (!node->right)
+        return;
+    em v = em_expression(E, node->right, type);
+    if (v.kind == EM_ERROR)
+        return;
+    if (node->left->kind == AST_ATTRIBUTE)
+        em_store_attribute(E, em_expression(E, node->left->left, NULL), node->left->text, v, type,
+                           node->left);
+    else
+        em_assign(E, node->left, v, node);
+}
+
+void em_augmented(emitter *E, const ast_node *node) {
+    const ast_node *target = node->left;
+    if (target->kind == AST_SUBSCRIPT) {
+        em_augmented_subscript(E, node);
+        return;
+    }
+    em object = em_error(), old;
+    if (target->kind == AST_ATTRIBUTE) {
+        object = em_expression(E, target->left, NULL);
+        if (object.kind == EM_ERROR)
+            return;
+        old = em_attribute_of(E, object, target->text, target, false);
+    } else {
+        old = em_expression(E, target, NULL);
+    }
+    if (old.kind == EM_ERROR)
+        return;
+    const ir_type *hint = old.kind == EM_VALUE && old.value->type->kind == IR_LIST ? old.value->type : NULL;
+    em right = em_expression(E, node->right, hint);
+    if (right.kind == EM_ERROR)
+        return;
+    em_place(E, node);
+    em v = em_binary(E, node->op, old, right, true, node);
+    if (v.kind == EM_ERROR)
+        return;
+    if (v.kind == EM_VALUE && old.kind == EM_VALUE && v.value == old.value &&
+        target->kind == AST_NAME)
+        return; /* changed in place */
+    if (target->kind == AST_ATTRIBUTE) {
+        /* In place: the attribute holds the same object still. */
+        if (v.kind == EM_VALUE && old.kind == EM_VALUE && v.value == old.value)
+            return;
+        em_store_attribute(E, object, target->text, v, NULL, node);
+    } else {
+        em_assign(E, target, v, node);
+    }
+}
+
+void em_delete(emitter *E, const ast_node *node) {
+    for (size_t i = 0; i < node->list.count; i++) {
+        const ast_node *target = node->list.items[i];
+        if (target->kind == AST_NAME) {
+            em_slot *slot = slot_of(E, target->text);
+            if (slot)
+                *slot = (em_slot){.declared = slot->declared};
+        } else if (target->kind == AST_SUBSCRIPT) {
+            em_delete_subscript(E, target);
+        } else {
+            EM_UNSUPPORTED(E, target, "del of this is not supported yet");
+        }
+    }
+}

@@ -1,0 +1,514 @@
+/* frontend/emit_attr.c - attributes: fields of objects, methods, properties, names in namespaces. */
+#include "frontend/emit_internal.h"
+
+static em method_of(ir_value *receiver, ts_str name) {
+    return (em){.kind = EM_METHOD, .value = receiver, .name = name};
+}
+
+static em get_field(emitter *E, ir_value *object, const ir_field *f) {
+    if (f->is_constant)
+        return em_of_value(E, f->constant);
+    if (f->type->kind == IR_NONE)
+        return em_value(ir_build_none(&E->b));
+    ir_op *op = ir_build_op(&E->b, IR_OP_GET_ATTR, &object, 1, &f->type, 1);
+    op->name = f->name;
+    return em_value(op->results[0]);
+}
+
+static bool class_value(emitter *E, fe_class *c, ts_str name, em *out) {
+    fe_class_variable *v = fe_class_find_variable(c, name);
+    if (!v)
+        return false;
+    if (c->kind == RT_CLASS_ENUM)
+        fe_class_ir(E->fe, c);
+    if (!v->is_evaluated) {
+        if (!v->initial)
+            return false;
+        fe_binding b = fe_resolve_dotted(E->fe, c->scope, v->initial);
+        if (b.kind == FE_FUNCTION || b.kind == FE_CLASS || b.kind == FE_NAME) {
+            *out = em_binding(E, b);
+            return true;
+        }
+        if (!fe_evaluate_expression(E->fe, c->scope, v->initial, &v->value)) {
+            E->failed = true;
+            return false;
+        }
+        ir_module_retain(E->m, v->value);
+        rt_release(v->value);
+        v->is_evaluated = true;
+    }
+    *out = em_of_value(E, v->value);
+    return true;
+}
+
+/* The getter of a property, or NULL. */
+static fe_function *getter_of(emitter *E, fe_class *c, ts_str name, ts_str *out_key) {
+    fe_function *f = fe_class_method(c, name);
+    *out_key = name;
+    if (f && f->is_property)
+        return f;
+    if (f || !c->is_archive)
+        return NULL;
+    *out_key = ts_arena_format(E->arena, "__%.*s_getter", (int)name.length, name.data);
+    return fe_class_method(c, *out_key);
+}
+
+static const char module_methods[] =
+    " children named_children modules named_modules parameters named_parameters buffers "
+    "named_buffers items keys values train eval requires_grad_ state_dict zero_grad __len__ ";
+
+static bool is_module_method(ts_str name) {
+    char text[64];
+    if (name.length > 40)
+        return false;
+    text[0] = ' ';
+    memcpy(text + 1, name.data, name.length);
+    text[name.length + 1] = ' ';
+    text[name.length + 2] = 0;
+    return strstr(module_methods, text) != NULL;
+}
+
+static bool object_attribute(emitter *E, ir_value *object, ts_str name, const ast_node *node,
+                             em *out) {
+    ir_class *c = (ir_class *)object->type->class_;
+    fe_class *class_ = fe_class_of(c);
+    if (class_ && class_->ir == c && class_->ir_state == 0)
+        fe_class_ir(E->fe, class_);
+    const ir_field *f = em_find_field(c, name);
+    if (f) {
+        *out = get_field(E, object, f);
+        return true;
+    }
+    if (!class_)
+        return false;
+    ts_str key;
+    if (getter_of(E, class_, name, &key)) {
+        em_arguments none = {0};
+        *out = em_call_method(E, object, key, &none, node);
+        return true;
+    }
+    fe_function *method = fe_class_method(class_, name);
+    if (method) {
+        *out = method_of(object, name);
+        out->function = method;
+        out->class_ = c;
+        return true;
+    }
+    if (class_value(E, class_, name, out))
+        return true;
+    if (ts_str_is(name, "__class__")) {
+        *out = em_binding(E, (fe_binding){.kind = FE_CLASS, .class_ = class_});
+        return true;
+    }
+    if (c->base.kind == RT_CLASS_MODULE && is_module_method(name)) {
+        *out = method_of(object, name);
+        out->class_ = c;
+        return true;
+    }
+    return false;
+}
+
+static bool tensor_attribute(emitter *E, ir_value *x, ts_str name, const ast_node *node, em *out) {
+    static const struct { const char *name, *op; } table[] = {
+        {"shape", "size"}, {"dtype", "prim_dtype"}, {"device", "prim_device"}, {"ndim", "dim"},
+        {"layout", "prim_layout"}, {"requires_grad", "prim_requires_grad"}, {"grad", "prim_grad"},
+        {"data", "prim_data"}, {"is_cuda", "prim_is_cuda"}, {"is_sparse", "prim_is_sparse"},
+        {"is_quantized", "prim_is_quantized"}, {"is_meta", "prim_is_meta"}, {"itemsize", "prim_itemsize"},
+        {"nbytes", "prim_nbytes"}, {"is_cpu", "prim_is_cpu"}, {"is_mkldnn", "prim_is_mkldnn"},
+        {"is_nested", "prim_is_nested"}, {"is_sparse_csr", "prim_is_sparse_csr"},
+        {"is_xpu", "prim_is_xpu"}, {"is_mps", "prim_is_mps"}, {"T", "numpy_T"}, {"mT", "mT"},
+        {"H", "matrix_H"}, {"mH", "mH"}, {"real", "real"}, {"imag", "imag"}, {"is_leaf", "is_leaf"}};
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+        if (ts_str_is(name, table[i].name)) {
+            *out = em_value(em_op(E, table[i].op, node, 1, x));
+            return true;
+        }
+    *out = method_of(x, name);
+    return true;
+}
+
+static bool value_attribute(emitter *E, ir_value *v, ts_str name, const ast_node *node, em *out) {
+    const ir_type *t = v->type;
+    switch (t->kind) {
+    case IR_TENSOR:
+        return tensor_attribute(E, v, name, node, out);
+    case IR_CLASS:
+        return object_attribute(E, v, name, node, out);
+    case IR_TUPLE:
+        for (size_t i = 0; t->class_ && i < t->class_->field_count; i++)
+            if (ts_str_equal(t->class_->fields[i].name, name)) {
+                ir_op *op = ir_build_op(&E->b, IR_OP_TUPLE_GET, &v, 1, &t->args[i], 1);
+                op->integer = (int64_t)i;
+                *out = em_value(op->results[0]);
+                return true;
+            }
+        if (t->class_ && fe_class_of(t->class_) && fe_class_method(fe_class_of(t->class_), name)) {
+            *out = method_of(v, name);
+            out->function = fe_class_method(fe_class_of(t->class_), name);
+            out->class_ = (ir_class *)t->class_;
+            return true;
+        }
+        *out = method_of(v, name);
+        return true;
+    case IR_ENUM: {
+        const ir_class *c = t->class_;
+        if (ts_str_is(name, "name")) {
+            *out = em_value(em_op(E, "prim_EnumName", node, 1, v));
+            return true;
+        }
+        if (ts_str_is(name, "value")) {
+            rt_tag tag = c->enum_member_count
+                             ? (rt_tag)c->enum_members[0].as.enumeration->value.tag : RT_TAG_INT;
+            *out = em_value(em_row(E, tag == RT_TAG_STR ? "prim_EnumValue.str"
+                                      : tag == RT_TAG_FLOAT ? "prim_EnumValue.float"
+                                                            : "prim_EnumValue.int", node, 1, v));
+            return true;
+        }
+        fe_class *class_ = fe_class_of(c);
+        fe_function *f = class_ ? fe_class_method(class_, name) : NULL;
+        if (f) {
+            *out = method_of(v, name);
+            out->function = f;
+            out->class_ = (ir_class *)c;
+            if (f->is_property) {
+                em_arguments none = {0};
+                *out = em_call_method(E, v, name, &none, node);
+            }
+            return true;
+        }
+        return class_ && class_value(E, class_, name, out);
+    }
+    case IR_DEVICE:
+        if (ts_str_is(name, "type") || ts_str_is(name, "index")) {
+            *out = em_value(em_op(E, ts_str_is(name, "type") ? "prim_type" : "prim_index", node, 1, v));
+            return true;
+        }
+        return false;
+    case IR_COMPLEX:
+        if (ts_str_is(name, "real") || ts_str_is(name, "imag")) {
+            *out = em_value(em_op(E, ts_str_is(name, "real") ? "prim_real" : "prim_imag", node, 1, v));
+            return true;
+        }
+        *out = method_of(v, name);
+        return true;
+    case IR_OPTIONAL:
+        return value_attribute(E, em_check_cast(E, v, t->args[0]), name, node, out);
+    case IR_UNION: {
+        const ir_type *plain = ir_type_without_none(E->m, t);
+        if (plain != t)
+            return value_attribute(E, em_check_cast(E, v, plain), name, node, out);
+        return false;
+    }
+    case IR_INT:
+        if (ts_str_is(name, "is_floating_point") || ts_str_is(name, "is_complex") ||
+            ts_str_is(name, "itemsize")) {
+            *out = method_of(v, name);
+            return true;
+        }
+        *out = method_of(v, name);
+        return true;
+    case IR_STR:
+    case IR_LIST:
+    case IR_DICT:
+    case IR_FLOAT:
+    case IR_BOOL:
+    case IR_NUMBER:
+    case IR_FUTURE:
+    case IR_GENERATOR:
+    case IR_CAPSULE:
+        *out = method_of(v, name);
+        return true;
+    default:
+        return false;
+    }
+}
+
+static bool binding_attribute(emitter *E, const fe_binding *b, ts_str name, em *out) {
+    fe_binding r = {0};
+    switch (b->kind) {
+    case FE_NAMESPACE:
+        r = fe_namespace_get(E->fe, b->path, name);
+        break;
+    case FE_NAME:
+        r = (fe_binding){.kind = FE_NAME,
+                         .path = ts_arena_format(E->arena, "%.*s.%.*s", (int)b->path.length,
+                                                 b->path.data, (int)name.length, name.data)};
+        if (ts_str_is(b->path, "archive.CONSTANTS") && name.length > 1 && name.data[0] == 'c') {
+            size_t index = 0;
+            for (size_t i = 1; i < name.length; i++)
+                index = index * 10 + (size_t)(name.data[i] - '0');
+            bool found;
+            rt_value v = fe_archive_constant(E->fe, index, &found);
+            if (!found)
+                return false;
+            *out = em_of_value(E, v);
+            return true;
+        }
+        break;
+    case FE_CLASS: {
+        if (class_value(E, b->class_, name, out))
+            return true;
+        fe_function *f = fe_class_method(b->class_, name);
+        if (f) {
+            *out = em_binding(E, (fe_binding){.kind = FE_FUNCTION, .function = f});
+            return true;
+        }
+        if (ts_str_is(name, "__new__")) {
+            *out = (em){.kind = EM_METHOD, .binding = b, .name = name};
+            return true;
+        }
+        if (ts_str_is(name, "__name__")) {
+            *out = em_value(ir_build_str(&E->b, b->class_->bare_name));
+            return true;
+        }
+        return false;
+    }
+    default:
+        return false;
+    }
+    if (r.kind == FE_UNBOUND)
+        return false;
+    *out = em_binding(E, r);
+    return true;
+}
+
+static bool find_attribute(emitter *E, em object, ts_str name, const ast_node *node, em *out) {
+    switch (object.kind) {
+    case EM_BINDING:
+        if (object.binding->kind != FE_VALUE)
+            return binding_attribute(E, object.binding, name, out);
+        break;
+    case EM_SUPER:
+        *out = (em){.kind = EM_METHOD, .value = object.value, .name = name, .after = object.after};
+        return true;
+    case EM_ERROR:
+        *out = em_error();
+        return true;
+    case EM_EXCEPTION:
+        return false;
+    default:
+        break;
+    }
+    ir_value *v = em_ir(E, object, node, NULL);
+    if (!v) {
+        *out = em_error();
+        return true;
+    }
+    return value_attribute(E, v, name, node, out);
+}
+
+em em_attribute_of(emitter *E, em object, ts_str name, const ast_node *node, bool quiet) {
+    em out = em_error();
+    if (find_attribute(E, object, name, node, &out))
+        return out;
+    if (quiet)
+        return em_error();
+    if (object.kind == EM_BINDING && object.binding->kind == FE_NAMESPACE)
+        EM_UNSUPPORTED(E, node, "%.*s.%.*s is not supported yet", TS_STR_ARG(object.binding->path),
+                       TS_STR_ARG(name));
+    else if (object.kind == EM_BINDING && object.binding->kind == FE_CLASS)
+        EM_ERR(E, node, "class %.*s has no attribute '%.*s'",
+               TS_STR_ARG(object.binding->class_->bare_name), TS_STR_ARG(name));
+    else if (object.kind == EM_VALUE)
+        EM_ERR(E, node, "%s has no attribute '%.*s'", em_type_text(E, object.value->type),
+               TS_STR_ARG(name));
+    else
+        EM_ERR(E, node, "this has no attribute '%.*s'", TS_STR_ARG(name));
+    return em_error();
+}
+
+em em_attribute(emitter *E, const ast_node *node) {
+    em object = em_expression(E, node->left, NULL);
+    em_place(E, node);
+    return em_attribute_of(E, object, node->text, node, false);
+}
+
+bool em_has_attribute(emitter *E, em object, ts_str name) {
+    if (object.kind == EM_BINDING && object.binding->kind == FE_NAMESPACE)
+        return fe_namespace_get(E->fe, object.binding->path, name).kind != FE_UNBOUND;
+    if (object.kind == EM_VALUE && object.value->type->kind == IR_CLASS) {
+        const ir_class *c = object.value->type->class_;
+        fe_class *class_ = fe_class_of(c);
+        return em_find_field(c, name) ||
+               (class_ && (fe_class_method(class_, name) || fe_class_find_variable(class_, name)));
+    }
+    if (object.kind == EM_BINDING && object.binding->kind == FE_CLASS)
+        return fe_class_method(object.binding->class_, name) ||
+               fe_class_find_variable(object.binding->class_, name);
+    if (object.kind == EM_VALUE && object.value->type->kind == IR_TENSOR)
+        return fe_operator_exists(E->fe, name) || ts_str_is(name, "shape") || ts_str_is(name, "dtype");
+    return false;
+}
+
+bool em_class_has_method(const ir_type *t, const char *name) {
+    if (t->kind != IR_CLASS && t->kind != IR_TUPLE && t->kind != IR_ENUM)
+        return false;
+    fe_class *c = t->class_ ? fe_class_of(t->class_) : NULL;
+    return c && fe_class_method(c, ts_str_of(name)) != NULL;
+}
+
+/* ---- isinstance ---- */
+
+typedef struct wanted {
+    const ir_type *type; /* or */
+    fe_class *class_;
+    ir_kind kind; /* bare list, dict, tuple */
+    bool by_kind;
+} wanted;
+
+static size_t wanted_types(emitter *E, const ast_node *node, wanted *out, size_t max) {
+    if (node->kind == AST_TUPLE || node->kind == AST_LIST) {
+        size_t count = 0;
+        for (size_t i = 0; i < node->list.count; i++)
+            count += wanted_types(E, node->list.items[i], out + count, max - count);
+        return count;
+    }
+    if (!max)
+        return 0;
+    if (node->kind == AST_CALL && node->list.count == 1 && node->left->kind == AST_NAME &&
+        ts_str_is(node->left->text, "type")) {
+        *out = (wanted){.type = em_simple(E, IR_NONE)};
+        return 1;
+    }
+    fe_binding b = fe_resolve_dotted(E->fe, E->scope, node);
+    if (b.kind == FE_CLASS) {
+        *out = (wanted){.class_ = b.class_};
+        return 1;
+    }
+    if (b.kind == FE_NAME) {
+        static const struct { const char *path; ir_kind kind; } kinds[] = {
+            {"builtins.list", IR_LIST}, {"builtins.dict", IR_DICT}, {"builtins.tuple", IR_TUPLE},
+            {"typing.List", IR_LIST}, {"typing.Dict", IR_DICT}, {"typing.Tuple", IR_TUPLE},
+            {"archive.List", IR_LIST}, {"archive.Dict", IR_DICT}, {"archive.Tuple", IR_TUPLE},
+            {"archive.list", IR_LIST}};
+        for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+            if (ts_str_is(b.path, kinds[i].path)) {
+                *out = (wanted){.by_kind = true, .kind = kinds[i].kind};
+                return 1;
+            }
+    }
+    const ir_type *t = em_annotation(E, node);
+    if (!t)
+        return 0;
+    *out = (wanted){.type = t};
+    return 1;
+}
+
+/* 1 surely, 0 surely not, -1 it depends */
+static int holds(const ir_type *have, const wanted *w) {
+    if (w->class_) {
+        if (have->kind != IR_CLASS && have->kind != IR_ENUM && !(have->kind == IR_TUPLE && have->class_))
+            return have->kind == IR_ANY ? -1 : 0;
+        fe_class *c = fe_class_of(have->class_);
+        if (c && fe_class_is_a(c, w->class_))
+            return 1;
+        if (c && (fe_class_is_a(w->class_, c) || c->kind == RT_CLASS_INTERFACE))
+            return -1;
+        return 0;
+    }
+    if (have->kind == IR_ANY)
+        return -1;
+    if (w->by_kind)
+        return have->kind == w->kind;
+    if (ir_type_is_subtype(have, w->type))
+        return !(w->type->kind == IR_NUMBER && have->kind == IR_BOOL) || true;
+    if (w->type->kind == IR_INT && have->kind == IR_BOOL)
+        return 1;
+    if (have->kind == IR_NUMBER && (w->type->kind == IR_INT || w->type->kind == IR_FLOAT ||
+                                    w->type->kind == IR_COMPLEX || w->type->kind == IR_BOOL))
+        return -1;
+    if (w->type->kind == IR_OPTIONAL || w->type->kind == IR_UNION)
+        for (size_t i = 0; i < w->type->arg_count; i++) {
+            wanted inner = {.type = w->type->args[i]};
+            int r = holds(have, &inner);
+            if (r)
+                return r;
+        }
+    if (have->kind == IR_LIST && w->type->kind == IR_LIST && have->args[0]->kind == IR_ANY)
+        return -1;
+    return 0;
+}
+
+static void note_fact(emitter *E, em_facts *facts, const ast_node *subject, const ir_type *type) {
+    size_t slot = subject->kind == AST_NAME ? (size_t)fe_map_get(&E->variables, subject->text) : 0;
+    if (slot && type && facts->count < sizeof facts->items / sizeof *facts->items)
+        facts->items[facts->count++] = (em_fact){.slot = slot - 1, .type = type};
+}
+
+em_condition em_is_instance(emitter *E, const ast_node *node, const ast_node *subject,
+                            const ast_node *types) {
+    em_condition unknown = {.known = -1};
+    em v = em_expression(E, subject, NULL);
+    wanted list[16];
+    size_t count = wanted_types(E, types, list, 16);
+    if (v.kind == EM_ERROR || !count)
+        return unknown;
+    if (v.kind == EM_BINDING && v.binding->kind != FE_VALUE)
+        return (em_condition){.known = 0};
+    ir_value *x = em_ir(E, v, subject, NULL);
+    if (!x)
+        return unknown;
+    const ir_type *parts[32];
+    size_t part_count = 0;
+    const ir_type *t = x->type;
+    if (t->kind == IR_OPTIONAL) {
+        parts[part_count++] = t->args[0];
+        parts[part_count++] = em_simple(E, IR_NONE);
+    } else if (t->kind == IR_UNION) {
+        for (size_t i = 0; i < t->arg_count && part_count < 32; i++)
+            parts[part_count++] = t->args[i];
+    } else {
+        parts[part_count++] = t;
+    }
+    const ir_type *yes[64], *no[32];
+    size_t yes_count = 0, no_count = 0;
+    bool open = false;
+    for (size_t p = 0; p < part_count; p++) {
+        int best = 0;
+        for (size_t w = 0; w < count; w++) {
+            int r = holds(parts[p], &list[w]);
+            if (r == 1)
+                best = 1;
+            else if (r == -1 && best == 0)
+                best = -1;
+        }
+        if (best == 1) {
+            yes[yes_count++] = parts[p];
+        } else if (best == 0) {
+            no[no_count++] = parts[p];
+        } else {
+            open = true;
+            no[no_count++] = parts[p];
+            for (size_t w = 0; w < count && yes_count < 60; w++)
+                if (holds(parts[p], &list[w]) == -1) {
+                    const ir_type *narrowed = list[w].type;
+                    if (list[w].class_) {
+                        ir_class *c = fe_class_ir(E->fe, list[w].class_);
+                        narrowed = c ? c->type : NULL;
+                    } else if (list[w].by_kind) {
+                        narrowed = list[w].kind == IR_LIST ? ir_type_list(E->m, em_simple(E, IR_ANY)) : NULL;
+                    }
+                    if (narrowed)
+                        yes[yes_count++] = narrowed;
+                }
+        }
+    }
+    if (!open && !no_count)
+        return (em_condition){.known = 1};
+    if (!yes_count && !open)
+        return (em_condition){.known = 0};
+    const ir_type **tests = TS_NEW_ARRAY(E->arena, const ir_type *, yes_count + 1);
+    for (size_t i = 0; i < yes_count; i++)
+        tests[i] = yes[i];
+    em_place(E, node);
+    const ir_type *boolean = em_simple(E, IR_BOOL);
+    ir_op *op = ir_build_op(&E->b, IR_OP_IS_INSTANCE, &x, 1, &boolean, 1);
+    op->types = tests;
+    op->type_count = yes_count;
+    em_condition c = {.value = op->results[0], .known = -1};
+    if (yes_count)
+        note_fact(E, &c.if_true, subject, ir_type_union(E->m, yes, yes_count));
+    if (no_count && !(no_count == 1 && no[0]->kind == IR_ANY))
+        note_fact(E, &c.if_false, subject, ir_type_union(E->m, no, no_count));
+    return c;
+}

@@ -1,0 +1,790 @@
+/* frontend/emit_call.c - calls of functions, classes, methods, closures. */
+#include <stdio.h>
+
+#include "frontend/emit_internal.h"
+
+/* ---- arguments ---- */
+
+static const ir_type *hint_from(em_signature *s, size_t skip, size_t position, ts_str name) {
+    if (!s)
+        return NULL;
+    if (name.length) {
+        for (size_t i = 0; i < s->count; i++)
+            if (ts_str_equal(s->parameters[i].name, name))
+                return s->parameters[i].type;
+        return NULL;
+    }
+    return position + skip < s->count && !s->parameters[position + skip].is_star
+               ? s->parameters[position + skip].type : NULL;
+}
+
+typedef struct hints {
+    em_signature *signature;
+    size_t skip;
+    const ir_class *fields; /* NamedTuple, dataclass: field types */
+    const ir_type *item;    /* list.append and its like: the last argument */
+    bool item_is_list;
+} hints;
+
+static ir_class *class_of_callee(emitter *E, em callee, fe_class **out) {
+    if (callee.kind != EM_BINDING || callee.binding->kind != FE_CLASS)
+        return NULL;
+    *out = callee.binding->class_;
+    return (*out)->kind == RT_CLASS_EXCEPTION ? NULL : fe_class_ir(E->fe, *out);
+}
+
+static hints hints_of(emitter *E, em callee) {
+    hints h = {0};
+    fe_class *c = NULL;
+    ir_class *ir = class_of_callee(E, callee, &c);
+    if (callee.kind == EM_BINDING && callee.binding->kind == FE_FUNCTION) {
+        h.signature = em_signature_of(E->fe, callee.binding->function, NULL);
+    } else if (ir) {
+        fe_function *init = fe_class_method(c, TS_STR("__init__"));
+        if (init) {
+            h.signature = em_signature_of(E->fe, init, ir);
+            h.skip = 1;
+        } else {
+            h.fields = ir;
+        }
+    } else if (callee.kind == EM_METHOD && callee.function) {
+        h.signature = em_signature_of(E->fe, callee.function, callee.class_);
+        h.skip = callee.function->is_static || callee.function->is_class_method ? 0 : 1;
+    } else if (callee.kind == EM_METHOD && callee.value && callee.value->type->kind == IR_LIST) {
+        ts_str n = callee.name;
+        if (ts_str_is(n, "append") || ts_str_is(n, "insert") || ts_str_is(n, "index") ||
+            ts_str_is(n, "remove") || ts_str_is(n, "count"))
+            h.item = callee.value->type->args[0];
+        else if (ts_str_is(n, "extend"))
+            h.item = callee.value->type;
+    } else if (callee.kind == EM_METHOD && callee.value && callee.value->type->kind == IR_DICT) {
+        ts_str n = callee.name;
+        if (ts_str_is(n, "setdefault") || ts_str_is(n, "get") || ts_str_is(n, "pop"))
+            h.item = callee.value->type->args[1];
+        else if (ts_str_is(n, "update"))
+            h.item = callee.value->type;
+    } else if (callee.kind == EM_VALUE && callee.value->type->kind == IR_CLASS) {
+        fe_class *vc = fe_class_of(callee.value->type->class_);
+        bool module = vc && vc->kind == RT_CLASS_MODULE;
+        fe_function *f = vc ? fe_class_method(vc, module ? TS_STR("forward") : TS_STR("__call__")) : NULL;
+        if (f) {
+            h.signature = em_signature_of(E->fe, f, (ir_class *)callee.value->type->class_);
+            h.skip = 1;
+        }
+    }
+    return h;
+}
+
+static const ir_type *hint_for(const hints *h, size_t position, size_t count, ts_str name) {
+    if (h->item)
+        return position + 1 == count ? h->item : NULL;
+    if (h->fields) {
+        for (size_t i = 0; i < h->fields->field_count; i++)
+            if (name.length ? ts_str_equal(h->fields->fields[i].name, name) : i == position)
+                return h->fields->fields[i].type;
+        return NULL;
+    }
+    return hint_from(h->signature, h->skip, position, name);
+}
+
+static bool evaluate_arguments(emitter *E, const ast_node *node, em callee, em_arguments *out) {
+    hints h = hints_of(E, callee);
+    bool ok = true;
+    for (size_t i = 0; i < node->list.count; i++) {
+        const ast_node *a = node->list.items[i];
+        if (a->kind == AST_STARRED) {
+            em v = em_expression(E, a->left, NULL);
+            if (v.kind == EM_VALUE && v.value->type->kind == IR_LIST) {
+                em_argument list = {.name = TS_STR("*"), .v = v, .node = a};
+                TS_APPEND(E->arena, out->items, out->count, out->capacity, list);
+                continue;
+            }
+            em_iteration it;
+            if (v.kind == EM_ERROR || !em_iterate(E, v, a, &it))
+                return false;
+            if (!it.is_unrolled) {
+                EM_UNSUPPORTED(E, a, "a starred argument of unknown length is not supported yet");
+                return false;
+            }
+            for (size_t k = 0; k < it.count; k++) {
+                em_argument item = {.v = it.items[k], .node = a};
+                TS_APPEND(E->arena, out->items, out->count, out->capacity, item);
+            }
+            continue;
+        }
+        bool is_keyword = a->kind == AST_KEYWORD;
+        if (is_keyword && !a->text.length) {
+            EM_UNSUPPORTED(E, a, "an argument **name is not supported yet");
+            return false;
+        }
+        const ast_node *expression = is_keyword ? a->left : a;
+        em_argument arg = {.name = is_keyword ? a->text : (ts_str){0}, .node = expression};
+        arg.v = em_expression(E, expression, hint_for(&h, out->count, node->list.count, arg.name));
+        ok = ok && arg.v.kind != EM_ERROR;
+        TS_APPEND(E->arena, out->items, out->count, out->capacity, arg);
+    }
+    return ok;
+}
+
+/* ---- IR functions ---- */
+
+static ir_value *pack_star(emitter *E, em_argument *args, const bool *used, size_t count,
+                           const ir_type *list_type, const ast_node *node, bool *out_used) {
+    ir_value **items = TS_NEW_ARRAY(E->arena, ir_value *, count + 1);
+    size_t n = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (used[i] || (args[i].name.length && !ts_str_is(args[i].name, "*")))
+            continue;
+        if (ts_str_is(args[i].name, "*")) {
+            out_used[i] = true;
+            return em_coerce(E, em_ir(E, args[i].v, node, list_type), list_type, 0, node, "the arguments");
+        }
+        out_used[i] = true;
+        items[n] = em_coerce(E, em_ir(E, args[i].v, args[i].node, list_type->args[0]), list_type->args[0],
+                             0, node, "the argument");
+        if (!items[n++])
+            return NULL;
+    }
+    return em_list_of(E, items, n, list_type->args[0]);
+}
+
+em em_call_ir(emitter *E, ir_function *f, em_signature *s, ir_value *self, em_arguments *args,
+              const ast_node *node) {
+    ir_value **operands = TS_NEW_ARRAY(E->arena, ir_value *, s->count + 1);
+    bool *used = TS_NEW_ARRAY(E->arena, bool, args->count + 1);
+    size_t next = 0;
+    for (size_t i = 0; i < s->count; i++) {
+        em_parameter *p = &s->parameters[i];
+        if (i == 0 && self) {
+            operands[0] = em_cast(E, self, p->type);
+            continue;
+        }
+        if (p->is_star) {
+            operands[i] = pack_star(E, args->items, used, args->count, p->type, node, used);
+            if (!operands[i])
+                return em_error();
+            continue;
+        }
+        if (p->is_double_star) {
+            ir_value **items = TS_NEW_ARRAY(E->arena, ir_value *, 2 * args->count + 1);
+            size_t n = 0;
+            for (size_t k = 0; k < args->count; k++)
+                if (!used[k] && args->items[k].name.length) {
+                    used[k] = true;
+                    items[n++] = ir_build_str(&E->b, args->items[k].name);
+                    items[n] = em_coerce(E, em_ir(E, args->items[k].v, node, NULL), p->type->args[1], 0, node,
+                                         "the argument");
+                    if (!items[n++])
+                        return em_error();
+                }
+            operands[i] = em_dict_of(E, items, n, p->type);
+            continue;
+        }
+        size_t at = args->count;
+        while (next < args->count && args->items[next].name.length)
+            next++;
+        if (!p->is_keyword_only && next < args->count && !used[next]) {
+            at = next++;
+        } else {
+            for (size_t k = 0; k < args->count; k++)
+                if (!used[k] && ts_str_equal(args->items[k].name, p->name))
+                    at = k;
+        }
+        if (at == args->count) {
+            if (!p->has_default) {
+                EM_ERR(E, node, "%.*s: argument '%.*s' is missing", TS_STR_ARG(f->name),
+                       TS_STR_ARG(p->name));
+                return em_error();
+            }
+            const ir_type *t = ir_type_of_value(E->m, p->default_value);
+            bool is_empty = p->default_value.tag == RT_TAG_LIST || p->default_value.tag == RT_TAG_DICT;
+            ir_value *v = ir_build_const_typed(&E->b, p->default_value,
+                                               is_empty ? ir_type_without_none(E->m, p->type) : t);
+            operands[i] = em_coerce(E, v, p->type, p->fixed_length, node, "the default value");
+            if (!operands[i])
+                return em_error();
+            operands[i] = em_cast(E, operands[i], p->type);
+            continue;
+        }
+        used[at] = true;
+        em_argument *a = &args->items[at];
+        char what[120];
+        snprintf(what, sizeof what, "argument '%.*s'", TS_STR_ARG(p->name));
+        ir_value *v = em_ir(E, a->v, a->node ? a->node : node, p->type);
+        v = em_coerce(E, v, p->type, p->fixed_length, a->node ? a->node : node, what);
+        if (!v)
+            return em_error();
+        operands[i] = em_cast(E, v, p->type);
+    }
+    for (size_t k = 0; k < args->count; k++)
+        if (!used[k]) {
+            if (args->items[k].name.length)
+                EM_ERR(E, args->items[k].node, "%.*s has no parameter '%.*s'", TS_STR_ARG(f->name),
+                       TS_STR_ARG(args->items[k].name));
+            else
+                EM_ERR(E, node, "%.*s takes %zu arguments, more were given", TS_STR_ARG(f->name),
+                       s->count - (self ? 1 : 0));
+            return em_error();
+        }
+    if (!f->return_type) {
+        EM_ERR(E, node, "%.*s calls itself: its return type must be annotated", TS_STR_ARG(f->name));
+        return em_error();
+    }
+    em_place(E, node);
+    ir_op *op = ir_build_op(&E->b, IR_OP_CALL, operands, s->count, &f->return_type, 1);
+    op->function = f;
+    return em_value(op->results[0]);
+}
+
+static em failed_callee(emitter *E, ts_str name, const ast_node *node, size_t errors) {
+    E->failed = true;
+    if (E->fe->diagnostics->error_count == errors)
+        EM_ERR(E, node, "%.*s has errors", TS_STR_ARG(name));
+    return em_error();
+}
+
+em em_call_function(emitter *E, fe_function *f, em_arguments *args, const ast_node *node) {
+    size_t errors = E->fe->diagnostics->error_count;
+    ir_function *ir = fe_function_ir(E->fe, f);
+    if (!ir)
+        return failed_callee(E, f->bare_name, node, errors);
+    return em_call_ir(E, ir, em_signature_of(E->fe, f, NULL), NULL, args, node);
+}
+
+/* ---- methods ---- */
+
+static bool goes_by_object(const ir_class *c, fe_class *class_) {
+    if (c->base.kind == RT_CLASS_INTERFACE)
+        return true;
+    return c->base.kind == RT_CLASS_PLAIN && class_ && class_->has_subclasses;
+}
+
+static em call_by_object(emitter *E, ir_value *object, fe_function *f, ts_str name, em_arguments *args,
+                         const ast_node *node) {
+    ir_class *c = (ir_class *)object->type->class_;
+    em_signature *s = em_signature_of(E->fe, f, c);
+    const ir_type *returns = s->returns;
+    if (!returns) {
+        ir_function *own = fe_method_ir(E->fe, c, name);
+        returns = own ? own->return_type : NULL;
+    }
+    if (!returns) {
+        EM_ERR(E, node, "the return type of %.*s must be annotated", TS_STR_ARG(f->name));
+        return em_error();
+    }
+    /* Bind the arguments as for a call, then let the object choose. */
+    ir_function *shape = TS_NEW(E->arena, ir_function);
+    shape->name = f->name;
+    shape->return_type = returns;
+    em v = em_call_ir(E, shape, s, object, args, node);
+    if (v.kind != EM_VALUE)
+        return v;
+    ir_op *call = v.value->def;
+    call->opcode = IR_OP_CALL_METHOD;
+    call->function = NULL;
+    call->name = ts_arena_str(E->arena, name);
+    fe_map_set(E->arena, &E->fe->dynamic_methods, call->name, (void *)1);
+    return v;
+}
+
+em em_call_method(emitter *E, ir_value *object, ts_str name, em_arguments *args,
+                  const ast_node *node) {
+    const ir_type *t = object->type;
+    ir_class *c = (ir_class *)t->class_;
+    fe_class *class_ = c ? fe_class_of(c) : NULL;
+    fe_function *f = class_ ? fe_class_method(class_, name) : NULL;
+    if (!f) {
+        EM_ERR(E, node, "%s has no method '%.*s'", em_type_text(E, t), TS_STR_ARG(name));
+        return em_error();
+    }
+    if (f->is_static)
+        return em_call_function(E, f, args, node);
+    if (f->is_class_method) {
+        return em_call_function(E, f, args, node);
+    }
+    if (t->kind == IR_CLASS && goes_by_object(c, class_))
+        return call_by_object(E, object, f, name, args, node);
+    size_t errors = E->fe->diagnostics->error_count;
+    ir_function *ir = fe_method_ir(E->fe, c, name);
+    if (!ir)
+        return failed_callee(E, f->name, node, errors);
+    return em_call_ir(E, ir, em_signature_of(E->fe, f, c), object, args, node);
+}
+
+em em_call_method0(emitter *E, ir_value *object, const char *name, em *args, size_t count,
+                   const ast_node *node) {
+    em_arguments list = {0};
+    for (size_t i = 0; i < count; i++) {
+        if (args[i].kind == EM_ERROR)
+            return em_error();
+        em_argument a = {.v = args[i], .node = node};
+        TS_APPEND(E->arena, list.items, list.count, list.capacity, a);
+    }
+    return em_call_method(E, object, ts_str_of(name), &list, node);
+}
+
+/* ---- construction ---- */
+
+static em exception_of(emitter *E, fe_class *c, em_arguments *args, const ast_node *node) {
+    em out = {.kind = EM_EXCEPTION};
+    fe_binding *b = TS_NEW(E->arena, fe_binding);
+    *b = (fe_binding){.kind = FE_CLASS, .class_ = c};
+    out.binding = b;
+    if (args->count == 0)
+        return out;
+    if (args->count == 1) {
+        bool is_key = ts_str_is(c->bare_name, "KeyError");
+        ir_value *v = is_key ? em_ir(E, args->items[0].v, node, NULL) : NULL;
+        out.value = is_key ? (v ? em_row(E, "prim_repr", node, 1, v) : NULL)
+                           : em_to_str(E, args->items[0].v, node);
+        return out.value ? out : em_error();
+    }
+    em *items = TS_NEW_ARRAY(E->arena, em, args->count);
+    for (size_t i = 0; i < args->count; i++)
+        items[i] = args->items[i].v;
+    out.value = em_to_str(E, (em){.kind = EM_TUPLE, .items = items, .count = args->count}, node);
+    return out.value ? out : em_error();
+}
+
+/* default of a NamedTuple's or dataclass's field */
+static em field_default(emitter *E, fe_class *c, ts_str name, const ir_type *type, const ast_node *node) {
+    fe_class_variable *v = fe_class_find_variable(c, name);
+    if (!v || !v->initial) {
+        EM_ERR(E, node, "%.*s: argument '%.*s' is missing", TS_STR_ARG(c->bare_name), TS_STR_ARG(name));
+        return em_error();
+    }
+    if (v->initial->kind == AST_CALL) {
+        fe_binding b = fe_resolve_dotted(E->fe, c->scope, v->initial->left);
+        if (b.kind == FE_NAME && ts_str_is(b.path, "dataclasses.field")) {
+            for (size_t i = 0; i < v->initial->list.count; i++) {
+                const ast_node *k = v->initial->list.items[i];
+                if (k->kind != AST_KEYWORD)
+                    continue;
+                rt_value value;
+                if (ts_str_is(k->text, "default") &&
+                    fe_evaluate_expression(E->fe, c->scope, k->left, &value)) {
+                    em out = em_value(ir_build_const(&E->b, value));
+                    rt_release(value);
+                    return out;
+                }
+                if (ts_str_is(k->text, "default_factory")) {
+                    if (type->kind == IR_LIST)
+                        return em_value(em_list_of(E, NULL, 0, type->args[0]));
+                    if (type->kind == IR_DICT)
+                        return em_value(em_dict_of(E, NULL, 0, type));
+                    fe_scope *saved = E->scope;
+                    E->scope = c->scope;
+                    em callee = k->left->kind == AST_LAMBDA ? (em){.kind = EM_CLOSURE, .node = k->left}
+                                                            : em_expression(E, k->left, NULL);
+                    em_arguments none = {0};
+                    em out = em_call_value(E, callee, &none, node, type);
+                    E->scope = saved;
+                    return out;
+                }
+            }
+            EM_ERR(E, node, "%.*s: argument '%.*s' is missing", TS_STR_ARG(c->bare_name), TS_STR_ARG(name));
+            return em_error();
+        }
+    }
+    rt_value value;
+    if (!fe_evaluate_expression(E->fe, c->scope, v->initial, &value)) {
+        E->failed = true;
+        return em_error();
+    }
+    ir_value *out = ir_build_const(&E->b, value);
+    rt_release(value);
+    return em_value(out);
+}
+
+static bool bind_fields(emitter *E, fe_class *c, const ir_class *ir, em_arguments *args,
+                        const ast_node *node, ir_value **out) {
+    size_t positional = 0;
+    for (size_t i = 0; i < args->count; i++)
+        positional += !args->items[i].name.length;
+    if (positional > ir->field_count) {
+        EM_ERR(E, node, "%.*s takes %zu arguments, %zu were given", TS_STR_ARG(c->bare_name),
+               ir->field_count, positional);
+        return false;
+    }
+    for (size_t k = 0; k < args->count; k++)
+        if (args->items[k].name.length && !em_find_field(ir, args->items[k].name)) {
+            EM_ERR(E, node, "%.*s has no field '%.*s'", TS_STR_ARG(c->bare_name),
+                   TS_STR_ARG(args->items[k].name));
+            return false;
+        }
+    for (size_t i = 0; i < ir->field_count; i++) {
+        const ir_field *f = &ir->fields[i];
+        em v = {.kind = EM_ERROR};
+        bool given = false;
+        for (size_t k = 0; k < args->count && !given; k++)
+            if (args->items[k].name.length ? ts_str_equal(args->items[k].name, f->name) : k == i) {
+                v = args->items[k].v;
+                given = true;
+            }
+        if (!given)
+            v = field_default(E, c, f->name, f->type, node);
+        out[i] = em_ir(E, v, node, f->type);
+        out[i] = em_coerce(E, out[i], f->type, 0, node, "the field");
+        if (!out[i])
+            return false;
+        out[i] = em_cast(E, out[i], f->type);
+    }
+    return true;
+}
+
+static ir_value *new_object(emitter *E, ir_class *c) {
+    ir_op *op = ir_build_op(&E->b, IR_OP_NEW_OBJECT, NULL, 0, &c->type, 1);
+    op->type = c->type;
+    return op->results[0];
+}
+
+em em_construct(emitter *E, fe_class *c, em_arguments *args, const ast_node *node) {
+    if (c->kind == RT_CLASS_EXCEPTION)
+        return exception_of(E, c, args, node);
+    ir_class *ir = fe_class_ir(E->fe, c);
+    if (!ir || c->kind == RT_CLASS_MODULE) {
+        EM_UNSUPPORTED(E, node, "making the module %.*s outside __init__ is not supported yet",
+                       TS_STR_ARG(c->bare_name));
+        return em_error();
+    }
+    ir_value **fields = TS_NEW_ARRAY(E->arena, ir_value *, ir->field_count + 1);
+    if (c->kind == RT_CLASS_NAMED_TUPLE) {
+        if (!bind_fields(E, c, ir, args, node, fields))
+            return em_error();
+        return em_value(ir_build_op(&E->b, IR_OP_TUPLE, fields, ir->field_count, &ir->type, 1)->results[0]);
+    }
+    if (c->kind == RT_CLASS_ENUM) {
+        ir_value *v = args->count == 1 ? em_ir(E, args->items[0].v, node, NULL) : NULL;
+        rt_value wanted;
+        if (v && v->type->kind == IR_ENUM)
+            return em_value(v);
+        if (v && ir_const_value(v, &wanted))
+            for (size_t i = 0; i < ir->enum_member_count; i++) {
+                bool same = false;
+                ts_status status = rt_equal(ir->enum_members[i].as.enumeration->value, wanted, &same);
+                ts_status_release(status);
+                if (same)
+                    return em_of_value(E, ir->enum_members[i]);
+            }
+        EM_UNSUPPORTED(E, node, "an enum member by a value known only at run time is not supported yet");
+        return em_error();
+    }
+    if (c->kind == RT_CLASS_INTERFACE) {
+        EM_ERR(E, node, "the interface %.*s has no instances", TS_STR_ARG(c->bare_name));
+        return em_error();
+    }
+    fe_function *init = fe_class_method(c, TS_STR("__init__"));
+    if (c->is_dataclass && !init) {
+        if (!bind_fields(E, c, ir, args, node, fields))
+            return em_error();
+        ir_value *object = new_object(E, ir);
+        for (size_t i = 0; i < ir->field_count; i++) {
+            ir_value *operands[2] = {object, fields[i]};
+            ir_op *op = ir_build_op(&E->b, IR_OP_SET_ATTR, operands, 2, NULL, 0);
+            op->name = ir->fields[i].name;
+        }
+        if (fe_class_method(c, TS_STR("__post_init__")))
+            em_call_method0(E, object, "__post_init__", NULL, 0, node);
+        return em_value(object);
+    }
+    ir_value *object = new_object(E, ir);
+    if (!init) {
+        if (args->count) {
+            EM_ERR(E, node, "%.*s() takes no arguments", TS_STR_ARG(c->bare_name));
+            return em_error();
+        }
+        return em_value(object);
+    }
+    size_t errors = E->fe->diagnostics->error_count;
+    ir_function *f = fe_method_ir(E->fe, ir, TS_STR("__init__"));
+    if (!f)
+        return failed_callee(E, init->name, node, errors);
+    em r = em_call_ir(E, f, em_signature_of(E->fe, init, ir), object, args, node);
+    return r.kind == EM_VALUE ? em_value(object) : r;
+}
+
+/* ---- closures: lambdas and nested functions, made in place ---- */
+
+static void push_local(emitter *E, ts_str name, em v) {
+    em_local local = {.name = name, .v = v};
+    TS_APPEND(E->arena, E->locals, E->local_count, E->local_capacity, local);
+}
+
+static bool bind_closure(emitter *E, const ast_node *f, em *args, size_t count, em_arguments *named,
+                         em *out, const ast_node *node) {
+    const ast_parameters *p = &f->parameters;
+    if (count > p->count) {
+        EM_ERR(E, node, "takes %zu arguments, %zu were given", p->count, count);
+        return false;
+    }
+    for (size_t i = 0; i < p->count; i++) {
+        if (p->items[i].is_star || p->items[i].is_double_star) {
+            EM_UNSUPPORTED(E, node, "*args of a nested function is not supported yet");
+            return false;
+        }
+        bool given = i < count;
+        if (given)
+            out[i] = args[i];
+        for (size_t k = 0; named && k < named->count && !given; k++)
+            if (ts_str_equal(named->items[k].name, p->items[i].name)) {
+                out[i] = named->items[k].v;
+                given = true;
+            }
+        if (!given && p->items[i].default_value) {
+            out[i] = em_expression(E, p->items[i].default_value, NULL);
+            given = true;
+        }
+        if (!given) {
+            EM_ERR(E, node, "argument '%.*s' is missing", TS_STR_ARG(p->items[i].name));
+            return false;
+        }
+        if (out[i].kind == EM_ERROR)
+            return false;
+    }
+    return true;
+}
+
+static em call_nested(emitter *E, const ast_node *f, em *values, const ast_node *node) {
+    fe_map saved_variables = E->variables;
+    em_slot saved_flags[EM_SLOT_FIRST];
+    memcpy(saved_flags, E->env.slots, sizeof saved_flags);
+    int saved_depth = E->loop_depth;
+    const ir_type *saved_return = E->declared_return;
+    fe_map inner = {0};
+    size_t prefix = f->text.length + 1;
+    for (size_t i = 0; i < saved_variables.count; i++)
+        fe_map_set(E->arena, &inner, saved_variables.keys[i], saved_variables.values[i]);
+    for (size_t i = 0; i < saved_variables.count; i++) {
+        ts_str key = saved_variables.keys[i];
+        bool is_own = key.length > prefix && memcmp(key.data, f->text.data, f->text.length) == 0 &&
+                      key.data[f->text.length] == '.';
+        ts_str bare = {key.data + prefix, key.length - prefix};
+        if (!is_own)
+            continue;
+        bool is_outer = false; /* nonlocal */
+        for (size_t k = 0; k < f->body.count; k++)
+            if (f->body.items[k]->kind == AST_NONLOCAL)
+                for (size_t n = 0; n < f->body.items[k]->list.count; n++)
+                    is_outer = is_outer || ts_str_equal(f->body.items[k]->list.items[n]->text, bare);
+        if (is_outer)
+            continue;
+        fe_map_set(E->arena, &inner, bare, saved_variables.values[i]);
+        E->env.slots[(size_t)saved_variables.values[i] - 1] = (em_slot){0};
+    }
+    E->variables = inner;
+    em_reset_flags(E);
+    E->loop_depth = 0;
+    E->declared_return = f->third ? em_annotation(E, f->third) : NULL;
+    for (size_t i = 0; i < f->parameters.count; i++) {
+        size_t slot = (size_t)fe_map_get(&E->variables, f->parameters.items[i].name);
+        if (slot)
+            em_set_variable(E, slot - 1, values[i], node);
+    }
+    em_statements(E, &f->body, 0);
+    ir_value *result = NULL;
+    if (E->env.state == EM_LIVE && em_flag_is_dynamic(E, EM_SLOT_EXITED)) {
+        em_slot r = E->env.slots[EM_SLOT_RESULT];
+        em_choice choice;
+        ir_value *exited = E->env.slots[EM_SLOT_EXITED].v.value;
+        em_choose(E, &choice, exited);
+        em_choose_other(E, &choice, r.v.value);
+        result = em_choose_end(E, &choice, ir_build_none(&E->b), node);
+    } else if (E->env.slots[EM_SLOT_RESULT].is_set) {
+        result = E->env.slots[EM_SLOT_RESULT].v.value;
+    }
+    bool unreachable = E->env.state == EM_UNREACHABLE;
+    if (!unreachable)
+        E->env.state = EM_LIVE;
+    E->variables = saved_variables;
+    memcpy(E->env.slots, saved_flags, sizeof saved_flags);
+    E->loop_depth = saved_depth;
+    E->declared_return = saved_return;
+    return em_value(result ? result : ir_build_none(&E->b));
+}
+
+em em_call_closure(emitter *E, const ast_node *closure, em *args, size_t count, em_arguments *named,
+                   const ast_node *node) {
+    em *values = TS_NEW_ARRAY(E->arena, em, closure->parameters.count + 1);
+    if (++E->depth > 400) {
+        EM_UNSUPPORTED(E, node, "recursion of a nested function is not supported yet");
+        E->depth--;
+        return em_error();
+    }
+    em r = em_error();
+    if (bind_closure(E, closure, args, count, named, values, node)) {
+        if (closure->kind == AST_LAMBDA) {
+            size_t saved = E->local_count;
+            for (size_t i = 0; i < closure->parameters.count; i++)
+                push_local(E, closure->parameters.items[i].name, values[i]);
+            r = em_expression(E, closure->left, NULL);
+            E->local_count = saved;
+        } else {
+            r = call_nested(E, closure, values, node);
+        }
+    }
+    E->depth--;
+    return r;
+}
+
+/* ---- the call ---- */
+
+static em call_super(emitter *E, em callee, em_arguments *args, const ast_node *node) {
+    if (ts_str_is(callee.name, "__init__")) {
+        /* super().__init__() of a class whose bases have none */
+        ir_function *f = em_super_method(E, callee.after, callee.name, node);
+        if (!f)
+            return em_value(ir_build_none(&E->b));
+    }
+    ir_function *f = em_super_method(E, callee.after, callee.name, node);
+    fe_class *own = fe_class_of(E->self_class);
+    size_t at = 0;
+    if (own && callee.after != own) {
+        while (at < own->ancestor_count && own->ancestors[at] != callee.after)
+            at++;
+        at++;
+    }
+    fe_function *method = NULL;
+    for (; own && at < own->ancestor_count && !method; at++)
+        method = fe_map_get(&own->ancestors[at]->methods, callee.name);
+    if (!f || !method) {
+        EM_ERR(E, node, "no base class has a method '%.*s'", TS_STR_ARG(callee.name));
+        return em_error();
+    }
+    return em_call_ir(E, f, em_signature_of(E->fe, method, E->self_class), callee.value, args, node);
+}
+
+static em call_path(emitter *E, ts_str path, em_arguments *args, const ast_node *node,
+                    const ir_type *hint) {
+    bool known = false;
+    em r = em_call_builtin(E, path, args, node, hint, &known);
+    if (known)
+        return r;
+    static const char *const prefixes[] = {"torch.Tensor.", "torch.", "math.", "ops.aten."};
+    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
+        if (ts_str_starts_with(path, prefixes[i])) {
+            size_t n = strlen(prefixes[i]);
+            ts_str name = {path.data + n, path.length - n};
+            if (memchr(name.data, '.', name.length))
+                break;
+            return em_operator(E, name, args, node);
+        }
+    if (ts_str_starts_with(path, "ops.")) {
+        ts_str rest = {path.data + 4, path.length - 4};
+        char *flat = ts_arena_copy(E->arena, rest.data, rest.length);
+        for (size_t i = 0; i < rest.length; i++)
+            if (flat[i] == '.')
+                flat[i] = '_';
+        return em_operator(E, (ts_str){flat, rest.length}, args, node);
+    }
+    EM_UNSUPPORTED(E, node, "%.*s is not supported yet", TS_STR_ARG(path));
+    return em_error();
+}
+
+em em_call_value(emitter *E, em callee, em_arguments *args, const ast_node *node,
+                 const ir_type *hint) {
+    switch (callee.kind) {
+    case EM_ERROR:
+        return em_error();
+    case EM_BINDING:
+        switch (callee.binding->kind) {
+        case FE_FUNCTION: {
+            fe_function *f = callee.binding->function;
+            if (f->owner && !f->is_static && !f->is_class_method && !f->owner->is_archive && args->count) {
+                /* Class.method(object, ...) */
+                ir_value *self = em_ir(E, args->items[0].v, node, NULL);
+                if (!self)
+                    return em_error();
+                em_arguments rest = {.items = args->items + 1, .count = args->count - 1};
+                return em_call_method(E, self, f->bare_name, &rest, node);
+            }
+            return em_call_function(E, f, args, node);
+        }
+        case FE_CLASS:
+            return em_construct(E, callee.binding->class_, args, node);
+        case FE_NAME:
+            return call_path(E, callee.binding->path, args, node, hint);
+        case FE_NAMESPACE:
+            EM_UNSUPPORTED(E, node, "%.*s is not supported yet", TS_STR_ARG(callee.binding->path));
+            return em_error();
+        case FE_VALUE: {
+            ir_value *v = em_ir(E, callee, node, NULL);
+            return v ? em_call_value(E, em_value(v), args, node, hint) : em_error();
+        }
+        default:
+            break;
+        }
+        break;
+    case EM_METHOD:
+        if (callee.after)
+            return call_super(E, callee, args, node);
+        if (callee.binding) { /* X.__new__(X) */
+            ir_class *c = fe_class_ir(E->fe, callee.binding->class_);
+            return c ? em_value(new_object(E, c)) : em_error();
+        }
+        if (callee.function)
+            return em_call_method(E, callee.value, callee.name, args, node);
+        return em_call_builtin_type_method(E, callee, args, node, hint);
+    case EM_CLOSURE: {
+        em *values = TS_NEW_ARRAY(E->arena, em, args->count + 1);
+        size_t count = 0;
+        while (count < args->count && !args->items[count].name.length) {
+            values[count] = args->items[count].v;
+            count++;
+        }
+        em_arguments named = {.items = args->items + count, .count = args->count - count};
+        return em_call_closure(E, callee.node, values, count, &named, node);
+    }
+    case EM_VALUE: {
+        ir_value *v = callee.value;
+        if (v->type->kind == IR_OPTIONAL)
+            v = em_check_cast(E, v, v->type->args[0]);
+        if (v->type->kind == IR_CLASS) {
+            fe_class *c = fe_class_of(v->type->class_);
+            bool forward = c && (c->kind == RT_CLASS_MODULE || fe_class_method(c, TS_STR("forward")));
+            return em_call_method(E, v, forward ? TS_STR("forward") : TS_STR("__call__"), args, node);
+        }
+        EM_ERR(E, node, "%s cannot be called", em_type_text(E, v->type));
+        return em_error();
+    }
+    default:
+        break;
+    }
+    EM_ERR(E, node, "this cannot be called");
+    return em_error();
+}
+
+static em make_super(emitter *E, const ast_node *node) {
+    if (!E->self_class || !E->function || !E->function->owner) {
+        EM_ERR(E, node, "super() outside a method");
+        return em_error();
+    }
+    return (em){.kind = EM_SUPER, .value = E->f->body->parameters[0], .after = E->function->owner};
+}
+
+em em_call(emitter *E, const ast_node *node, const ir_type *hint) {
+    const ast_node *f = node->left;
+    if (f->kind == AST_NAME && ts_str_is(f->text, "super") && !fe_map_get(&E->variables, f->text))
+        return make_super(E, node);
+    /* Tests whose answer may be known now. */
+    if ((f->kind == AST_NAME || f->kind == AST_ATTRIBUTE) &&
+        (ts_str_is(f->text, "isinstance") || ts_str_is(f->text, "__is__") ||
+         ts_str_is(f->text, "__isnot__") || ts_str_is(f->text, "__not__"))) {
+        em_condition c = {.known = -1};
+        if (em_condition_call(E, node, &c)) {
+            ir_value *v = em_condition_ir(E, &c);
+            return em_value(v);
+        }
+    }
+    bool done = false;
+    em special = em_call_special(E, node, hint, &done);
+    if (done)
+        return special;
+    em callee = em_expression(E, f, NULL);
+    if (callee.kind == EM_ERROR)
+        return callee;
+    em_arguments args = {0};
+    if (!evaluate_arguments(E, node, callee, &args))
+        return em_error();
+    em_place(E, node);
+    return em_call_value(E, callee, &args, node, hint);
+}

@@ -1,0 +1,225 @@
+/* frontend/emit_comp.c - comprehensions and f-strings. */
+#include "frontend/emit_internal.h"
+
+typedef struct comprehension {
+    const ast_node *node;
+    size_t level;
+    ir_value *result;
+    bool has_type; /* the result's type is settled */
+    const ir_type *hint;
+} comprehension;
+
+static void push_local(emitter *E, ts_str name, em v) {
+    em_local local = {.name = name, .v = v};
+    TS_APPEND(E->arena, E->locals, E->local_count, E->local_capacity, local);
+}
+
+static bool bind_target(emitter *E, const ast_node *target, em v) {
+    if (target->kind == AST_NAME) {
+        push_local(E, target->text, v);
+        return v.kind != EM_ERROR;
+    }
+    if (target->kind != AST_TUPLE && target->kind != AST_LIST) {
+        EM_UNSUPPORTED(E, target, "this target of a comprehension is not supported yet");
+        return false;
+    }
+    size_t count = target->list.count;
+    if (v.kind != EM_TUPLE) {
+        ir_value *x = em_ir(E, v, target, NULL);
+        if (!x)
+            return false;
+        em *items = TS_NEW_ARRAY(E->arena, em, count + 1);
+        const ir_type **types = TS_NEW_ARRAY(E->arena, const ir_type *, count + 1);
+        ir_op *op;
+        if (x->type->kind == IR_TUPLE && x->type->arg_count == count) {
+            op = ir_build_op(&E->b, IR_OP_TUPLE_UNPACK, &x, 1, x->type->args, count);
+        } else if (x->type->kind == IR_LIST) {
+            for (size_t i = 0; i < count; i++)
+                types[i] = x->type->args[0];
+            op = ir_build_op(&E->b, IR_OP_LIST_UNPACK, &x, 1, types, count);
+        } else {
+            EM_ERR(E, target, "expected %zu values to unpack, found %s", count, em_type_text(E, x->type));
+            return false;
+        }
+        for (size_t i = 0; i < count; i++)
+            items[i] = em_value(op->results[i]);
+        v = (em){.kind = EM_TUPLE, .items = items, .count = count};
+    }
+    if (v.count != count) {
+        EM_ERR(E, target, "expected %zu values to unpack, found %zu", count, v.count);
+        return false;
+    }
+    for (size_t i = 0; i < count; i++)
+        if (!bind_target(E, target->list.items[i], v.items[i]))
+            return false;
+    return true;
+}
+
+static void add_element(emitter *E, comprehension *c) {
+    const ast_node *node = c->node;
+    if (node->kind == AST_DICT_COMP) {
+        const ir_type *h = c->hint;
+        ir_value *k = em_expression_ir(E, node->left, h ? h->args[0] : NULL);
+        ir_value *v = em_expression_ir(E, node->right, h ? h->args[1] : NULL);
+        if (!k || !v)
+            return;
+        if (!c->has_type)
+            c->result->type = ir_type_dict(E->m, ir_type_forget(E->m, k->type), ir_type_forget(E->m, v->type));
+        c->has_type = true;
+        v = em_coerce(E, v, c->result->type->args[1], 0, node, "the value");
+        em_op(E, "_set_item", node, 3, c->result, k, em_cast(E, v, c->result->type->args[1]));
+        return;
+    }
+    ir_value *v = em_expression_ir(E, node->left, c->hint ? c->hint->args[0] : NULL);
+    if (!v)
+        return;
+    const ir_type *t = ir_type_forget(E->m, v->type);
+    if (!c->has_type)
+        c->result->type = ir_type_list(E->m, t);
+    else if (!c->hint && !ir_type_is_subtype(t, c->result->type->args[0]))
+        c->result->type = ir_type_list(E->m, ir_type_join(E->m, c->result->type->args[0], t));
+    c->has_type = true;
+    const ir_type *element = c->result->type->args[0];
+    v = em_coerce(E, v, element, 0, node->left, "the item");
+    em_row(E, "append.t", node, 2, c->result, em_cast(E, v, element));
+}
+
+static void run_level(emitter *E, comprehension *c);
+
+static void conditions(emitter *E, comprehension *c, const ast_node *part, size_t at) {
+    if (at == part->list.count) {
+        c->level++;
+        run_level(E, c);
+        c->level--;
+        return;
+    }
+    const ast_node *test = part->list.items[at];
+    em_condition cond = em_condition_of(E, test);
+    if (cond.known == 0)
+        return;
+    if (cond.known == 1) {
+        conditions(E, c, part, at + 1);
+        return;
+    }
+    if (!cond.value)
+        return;
+    em_env saved = em_env_copy(E);
+    ir_op *op = ir_build_if(&E->b, cond.value);
+    ir_block *here = em_enter(E, op->regions[0]);
+    em_apply_facts(E, &cond.if_true);
+    size_t locals = E->local_count;
+    /* `if x is not None` says so of a target, too. */
+    if (test->kind == AST_COMPARE && test->list.count == 2 && test->ops[0] == AST_IS_NOT &&
+        test->list.items[0]->kind == AST_NAME && test->list.items[1]->kind == AST_NONE)
+        for (size_t i = E->local_count; i-- > 0;)
+            if (ts_str_equal(E->locals[i].name, test->list.items[0]->text) &&
+                E->locals[i].v.kind == EM_VALUE) {
+                ir_value *v = E->locals[i].v.value;
+                push_local(E, test->list.items[0]->text,
+                           em_value(em_cast(E, v, ir_type_without_none(E->m, v->type))));
+                break;
+            }
+    conditions(E, c, part, at + 1);
+    E->local_count = locals;
+    ir_build_yield(&E->b, NULL, 0);
+    em_enter(E, op->regions[1]);
+    ir_build_yield(&E->b, NULL, 0);
+    em_leave(E, here);
+    E->env = saved;
+}
+
+static void each(emitter *E, em item, void *user) {
+    comprehension *c = user;
+    const ast_node *part = c->node->list.items[c->level];
+    size_t saved = E->local_count;
+    if (bind_target(E, part->left, item))
+        conditions(E, c, part, 0);
+    E->local_count = saved;
+}
+
+static void run_level(emitter *E, comprehension *c) {
+    if (c->level == c->node->list.count) {
+        add_element(E, c);
+        return;
+    }
+    const ast_node *part = c->node->list.items[c->level];
+    em source = em_expression(E, part->right, NULL);
+    size_t level = c->level;
+    em_for_each(E, source, part->right, each, c);
+    c->level = level;
+}
+
+em em_comprehension(emitter *E, const ast_node *node, const ir_type *hint) {
+    if (node->kind == AST_SET_COMP) {
+        EM_UNSUPPORTED(E, node, "a set is not supported yet");
+        return em_error();
+    }
+    comprehension c = {.node = node};
+    ir_kind kind = node->kind == AST_DICT_COMP ? IR_DICT : IR_LIST;
+    if (hint && hint->kind == IR_OPTIONAL)
+        hint = hint->args[0];
+    if (hint && hint->kind == kind) {
+        c.hint = hint;
+        c.has_type = true;
+    }
+    const ir_type *t = kind == IR_DICT
+                           ? ir_type_dict(E->m, em_simple(E, IR_STR), ir_type_any_tensor(E->m))
+                           : ir_type_list(E->m, ir_type_any_tensor(E->m));
+    if (c.hint)
+        t = c.hint;
+    c.result = kind == IR_DICT ? em_dict_of(E, NULL, 0, t) : em_list_of(E, NULL, 0, t->args[0]);
+    bool failed_before = E->failed;
+    E->failed = false;
+    run_level(E, &c);
+    bool failed = E->failed;
+    E->failed = failed || failed_before;
+    return failed ? em_error() : em_value(c.result);
+}
+
+/* ---- strings ---- */
+
+ir_value *em_to_str(emitter *E, em v, const ast_node *node) {
+    if (v.kind == EM_BINDING && v.binding->kind == FE_CLASS)
+        return ir_build_str(&E->b, v.binding->class_->bare_name);
+    ir_value *x = em_ir(E, v, node, NULL);
+    if (!x)
+        return NULL;
+    if (x->type->kind == IR_STR)
+        return x;
+    const char *method = em_class_has_method(x->type, "__str__") ? "__str__"
+                         : em_class_has_method(x->type, "__repr__") ? "__repr__" : NULL;
+    if (method) {
+        em r = em_call_method0(E, x, method, NULL, 0, node);
+        return r.kind == EM_VALUE ? r.value : NULL;
+    }
+    return em_op(E, "str", node, 1, x);
+}
+
+ir_value *em_fstring(emitter *E, const ast_node *node) {
+    ir_value *total = NULL;
+    for (size_t i = 0; i < node->list.count; i++) {
+        const ast_node *part = node->list.items[i];
+        ir_value *text;
+        if (part->kind == AST_STRING) {
+            text = ir_build_str(&E->b, part->text);
+        } else {
+            em v = em_expression(E, part->left, NULL);
+            if (ts_str_is(part->text, "r") || ts_str_is(part->text, "a")) {
+                ir_value *x = em_ir(E, v, part, NULL);
+                v = em_value(x ? em_row(E, "prim_repr", part, 1, x) : NULL);
+            } else if (ts_str_is(part->text, "s")) {
+                v = em_value(em_to_str(E, v, part));
+            }
+            if (part->right && part->right->list.count) {
+                ir_value *spec = em_fstring(E, part->right);
+                text = em_row(E, "prim_format_spec", part, 2, em_ir(E, v, part, NULL), spec);
+            } else {
+                text = em_to_str(E, v, part);
+            }
+        }
+        if (!text)
+            return NULL;
+        total = total ? em_row(E, "add.str", node, 2, total, text) : text;
+    }
+    return total ? total : ir_build_str(&E->b, (ts_str){"", 0});
+}

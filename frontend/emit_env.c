@@ -1,0 +1,288 @@
+/* frontend/emit_env.c - environments and their joins. */
+#include "frontend/emit_internal.h"
+
+em_env em_env_copy(emitter *E) {
+    em_env copy = {.state = E->env.state};
+    copy.slots = TS_NEW_ARRAY(E->arena, em_slot, E->slot_count);
+    memcpy(copy.slots, E->env.slots, E->slot_count * sizeof *copy.slots);
+    return copy;
+}
+
+bool em_needed_after(const emitter *E, size_t slot, uint32_t offset) {
+    if (slot < EM_SLOT_FIRST)
+        return true;
+    return E->last_read[slot] >= offset || (E->in_loop && E->last_read[slot] >= E->loop_begin);
+}
+
+ir_block *em_enter(emitter *E, ir_block *block) {
+    ir_block *before = E->b.block;
+    E->b.block = block;
+    E->b.before = NULL;
+    return before;
+}
+
+void em_leave(emitter *E, ir_block *block) {
+    E->b.block = block;
+    E->b.before = NULL;
+}
+
+ir_value *em_uninitialized(emitter *E, const ir_type *type) {
+    ir_op *op = ir_build_op(&E->b, IR_OP_UNINITIALIZED, NULL, 0, &type, 1);
+    op->type = type;
+    return op->results[0];
+}
+
+ir_value *em_cast(emitter *E, ir_value *v, const ir_type *type) {
+    if (!v || v->type == type || ir_type_same_shape_of(v->type, type))
+        return v;
+    ir_op *op = ir_build_op(&E->b, IR_OP_CAST, &v, 1, &type, 1);
+    return op->results[0];
+}
+
+ir_value *em_check_cast(emitter *E, ir_value *v, const ir_type *type) {
+    if (!v || v->type == type || ir_type_is_subtype(v->type, type))
+        return em_cast(E, v, type);
+    ir_op *op = ir_build_op(&E->b, IR_OP_CHECK_CAST, &v, 1, &type, 1);
+    return op->results[0];
+}
+
+void em_apply_facts(emitter *E, const em_facts *facts) {
+    for (size_t i = 0; i < facts->count; i++) {
+        em_slot *slot = &E->env.slots[facts->items[i].slot];
+        const ir_type *type = facts->items[i].type;
+        if (!slot->is_set || slot->v.kind != EM_VALUE || slot->v.value->type == type)
+            continue;
+        if (!slot->origin)
+            slot->origin = slot->v.value;
+        slot->v.value = em_cast(E, slot->v.value, type);
+    }
+}
+
+/* ---- joins ---- */
+
+typedef struct joiner {
+    emitter *E;
+    em_branch *a, *b;
+    ir_value **yields_a, **yields_b;
+    const ir_type **types;
+    ir_value ***targets; /* where the result goes */
+    ts_str *names;
+    size_t count, capacity;
+} joiner;
+
+static bool same_em(const em *x, const em *y) {
+    if (x->kind != y->kind)
+        return false;
+    switch (x->kind) {
+    case EM_VALUE:
+        return x->value == y->value;
+    case EM_BINDING:
+        return x->binding->kind == y->binding->kind && x->binding->function == y->binding->function &&
+               x->binding->class_ == y->binding->class_ &&
+               ts_str_equal(x->binding->path, y->binding->path) &&
+               memcmp(&x->binding->value, &y->binding->value, sizeof(rt_value)) == 0;
+    default:
+        return x->value == y->value && x->node == y->node && x->items == y->items &&
+               ts_str_equal(x->name, y->name);
+    }
+}
+
+static ir_value *base_of(const em_slot *s) {
+    return s->origin ? s->origin : s->v.kind == EM_VALUE ? s->v.value : NULL;
+}
+
+/* A pair of yields whose result goes to *target. NULL stands for a value never read. */
+static void add_pair(joiner *j, ir_value *a, ir_value *b, const ir_type *type, ir_value **target,
+                     ts_str name) {
+    emitter *E = j->E;
+    ir_block *here = em_enter(E, j->a->block);
+    a = a ? em_cast(E, a, type) : em_uninitialized(E, type);
+    em_enter(E, j->b->block);
+    b = b ? em_cast(E, b, type) : em_uninitialized(E, type);
+    em_leave(E, here);
+    size_t n = j->count;
+    j->yields_a[n] = a;
+    j->yields_b[n] = b;
+    j->types[n] = type;
+    j->targets[n] = target;
+    j->names[n] = name;
+    j->count++;
+}
+
+static ir_value *bool_in(emitter *E, ir_block *block, ir_value *v, bool otherwise) {
+    if (v)
+        return v;
+    ir_block *here = em_enter(E, block);
+    v = ir_build_bool(&E->b, otherwise);
+    em_leave(E, here);
+    return v;
+}
+
+static bool is_flag(size_t slot) { return slot < EM_SLOT_RESULT; }
+
+/* A binding of a plain value as an IR constant of the branch, so that it can join. */
+static void materialise(emitter *E, em_slot *s, ir_block *block) {
+    if (!s->is_set || s->v.kind == EM_VALUE)
+        return;
+    if (s->v.kind == EM_BINDING && s->v.binding->kind != FE_VALUE)
+        return;
+    if (s->v.kind != EM_BINDING && s->v.kind != EM_TUPLE)
+        return;
+    ir_block *here = em_enter(E, block);
+    ir_value *v = em_ir(E, s->v, NULL, NULL);
+    em_leave(E, here);
+    if (v)
+        s->v = em_value(v);
+}
+
+static void join_one_live(joiner *j, em_slot *live, const em_slot *before, em_slot *out,
+                          bool live_is_a, size_t slot, uint32_t end, size_t **recast) {
+    emitter *E = j->E;
+    *out = *live;
+    if (!live->is_set || (before->is_set && same_em(&live->v, &before->v) &&
+                          live->defined == before->defined))
+        return;
+    if (live->v.kind != EM_VALUE)
+        return;
+    if (before->is_set && live->origin && live->origin == base_of(before)) {
+        *(*recast)++ = slot;
+        return;
+    }
+    if (!em_needed_after(E, slot, end)) {
+        out->is_set = false;
+        return;
+    }
+    out->origin = NULL;
+    ir_value *v = live->v.value;
+    if (is_flag(slot)) {
+        bool known;
+        if (ir_const_bool(v, &known)) {
+            out->v = em_value(ir_build_bool(&E->b, known));
+            return;
+        }
+    }
+    add_pair(j, live_is_a ? v : NULL, live_is_a ? NULL : v, v->type, &out->v.value,
+             E->slot_names[slot]);
+    if (live->defined) {
+        ir_value *no = bool_in(E, live_is_a ? j->b->block : j->a->block, NULL, false);
+        add_pair(j, live_is_a ? live->defined : no, live_is_a ? no : live->defined,
+                 em_simple(E, IR_BOOL), &out->defined, (ts_str){0});
+    }
+}
+
+static void join_both(joiner *j, em_slot *a, em_slot *b, em_slot *out, size_t slot, uint32_t end,
+                      size_t **recast) {
+    emitter *E = j->E;
+    *out = *a;
+    if (!a->is_set && !b->is_set)
+        return;
+    if (is_flag(slot)) {
+        ir_value *x = a->is_set ? a->v.value : NULL, *y = b->is_set ? b->v.value : NULL;
+        bool p = false, q = false;
+        bool known_x = !x || ir_const_bool(x, &p), known_y = !y || ir_const_bool(y, &q);
+        out->is_set = true;
+        if (known_x && known_y && p == q) {
+            out->v = em_value(ir_build_bool(&E->b, p));
+        } else if (x && x == y) {
+            out->v = em_value(x);
+        } else {
+            out->v = em_value(bool_in(E, j->a->block, x, false)); /* replaced by the result */
+            add_pair(j, out->v.value, bool_in(E, j->b->block, y, false), em_simple(E, IR_BOOL),
+                     &out->v.value, (ts_str){0});
+        }
+        return;
+    }
+    if (a->is_set && b->is_set && same_em(&a->v, &b->v) && a->defined == b->defined) {
+        if (a->origin != b->origin)
+            out->origin = NULL;
+        return;
+    }
+    if (a->is_set && b->is_set && base_of(a) && base_of(a) == base_of(b) &&
+        a->defined == b->defined) {
+        /* Not assigned, only refined: by both alike, or the knowledge ends here. */
+        out->origin = base_of(a);
+        if (a->v.value->type == b->v.value->type)
+            *(*recast)++ = slot;
+        else {
+            out->v = em_value(out->origin);
+            out->origin = NULL;
+        }
+        return;
+    }
+    if (!em_needed_after(E, slot, end)) {
+        out->is_set = false;
+        return;
+    }
+    materialise(E, a, j->a->block);
+    materialise(E, b, j->b->block);
+    bool fits_a = !a->is_set || a->v.kind == EM_VALUE, fits_b = !b->is_set || b->v.kind == EM_VALUE;
+    if (!fits_a || !fits_b) {
+        out->is_set = false; /* a function on one side, another on the other */
+        return;
+    }
+    ir_value *x = a->is_set ? a->v.value : NULL, *y = b->is_set ? b->v.value : NULL;
+    const ir_type *type = !x ? y->type : !y ? x->type : x->type;
+    const ir_type *declared = a->declared ? a->declared : b->declared;
+    if (x && y && !ir_type_same_shape_of(x->type, y->type))
+        type = declared && ir_type_is_subtype(x->type, declared) &&
+                       ir_type_is_subtype(y->type, declared)
+                   ? declared : ir_type_join(E->m, x->type, y->type);
+    else if (x && y)
+        type = ir_type_join(E->m, x->type, y->type);
+    out->is_set = true;
+    out->origin = NULL;
+    out->declared = declared;
+    out->v = em_value(x ? x : y);
+    add_pair(j, x, y, type, &out->v.value, E->slot_names[slot]);
+    bool maybe = slot >= EM_SLOT_FIRST && (!x || !y || a->defined || b->defined);
+    /* Code that follows a return runs only where the other side came through. */
+    if (!E->in_loop && ((!x && j->a->env.state == EM_EXITED) || (!y && j->b->env.state == EM_EXITED)))
+        maybe = (x && a->defined) || (y && b->defined);
+    out->defined = NULL;
+    if (maybe) {
+        ir_value *p = bool_in(E, j->a->block, x ? a->defined : NULL, x != NULL);
+        ir_value *q = bool_in(E, j->b->block, y ? b->defined : NULL, y != NULL);
+        out->defined = p;
+        add_pair(j, p, q, em_simple(E, IR_BOOL), &out->defined, (ts_str){0});
+    }
+}
+
+void em_merge(emitter *E, ir_op *op, const em_env *before, em_branch *a, em_branch *b,
+              uint32_t end_offset) {
+    size_t room = 2 * E->slot_count + 2;
+    joiner j = {.E = E, .a = a, .b = b};
+    j.yields_a = TS_NEW_ARRAY(E->arena, ir_value *, room);
+    j.yields_b = TS_NEW_ARRAY(E->arena, ir_value *, room);
+    j.types = TS_NEW_ARRAY(E->arena, const ir_type *, room);
+    j.targets = TS_NEW_ARRAY(E->arena, ir_value **, room);
+    j.names = TS_NEW_ARRAY(E->arena, ts_str, room);
+    size_t *recast = TS_NEW_ARRAY(E->arena, size_t, E->slot_count + 1), *recast_end = recast;
+    em_env out = {.slots = TS_NEW_ARRAY(E->arena, em_slot, E->slot_count)};
+    bool dead_a = a->env.state == EM_UNREACHABLE, dead_b = b->env.state == EM_UNREACHABLE;
+    for (size_t s = 0; s < E->slot_count; s++) {
+        em_slot *x = &a->env.slots[s], *y = &b->env.slots[s], *o = &out.slots[s];
+        if (dead_a && dead_b)
+            *o = before->slots[s];
+        else if (dead_a)
+            join_one_live(&j, y, &before->slots[s], o, false, s, end_offset, &recast_end);
+        else if (dead_b)
+            join_one_live(&j, x, &before->slots[s], o, true, s, end_offset, &recast_end);
+        else
+            join_both(&j, x, y, o, s, end_offset, &recast_end);
+    }
+    out.state = dead_a ? b->env.state
+                : dead_b ? a->env.state
+                : a->env.state == EM_EXITED && b->env.state == EM_EXITED ? EM_EXITED : EM_LIVE;
+    ir_block *here = em_enter(E, a->block);
+    ir_build_yield(&E->b, j.yields_a, j.count);
+    em_enter(E, b->block);
+    ir_build_yield(&E->b, j.yields_b, j.count);
+    em_leave(E, here);
+    for (size_t i = 0; i < j.count; i++)
+        *j.targets[i] = ir_op_add_result(E->m, op, j.types[i], j.names[i]);
+    for (size_t *s = recast; s < recast_end; s++) {
+        em_slot *slot = &out.slots[*s];
+        slot->v = em_value(em_cast(E, slot->origin, slot->v.value->type));
+    }
+    E->env = out;
+}

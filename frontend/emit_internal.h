@@ -1,0 +1,316 @@
+/* frontend/emit_internal.h - the emitter's own: syntax trees to structured SSA.
+ *
+ * An expression gives an `em`: an IR value, or something that exists at compile time only (a
+ * function, class, namespace, bound method, range). Variables live in numbered slots; an
+ * environment is the array of slots at a place in the program. Where control flow joins, the
+ * environments of both sides are compared and what differs becomes results of the IF or LOOP.
+ * return, break and continue are slots as well (flags), so they join like variables do. */
+#ifndef FRONTEND_EMIT_INTERNAL_H
+#define FRONTEND_EMIT_INTERNAL_H
+
+#include "frontend/frontend_internal.h"
+
+
+typedef enum em_kind {
+    EM_ERROR,     /* reported already */
+    EM_VALUE,     /* value */
+    EM_BINDING,   /* binding */
+    EM_METHOD,    /* value: receiver; name; function and class_ for a user's class */
+    EM_TUPLE,     /* items: a tuple of ems that is no IR value yet */
+    EM_RANGE,     /* items: start, stop, step */
+    EM_ENUMERATE, /* items[0]; value: start or NULL */
+    EM_ZIP,       /* items */
+    EM_REVERSED,  /* items[0] */
+    EM_ITEMS,     /* dict.items() keys() values(): value: the dict; name */
+    EM_CHILDREN,  /* children() named_children() parameters() ... of the module `value`; name */
+    EM_GENERATOR, /* node: a generator expression */
+    EM_CLOSURE,   /* node: LAMBDA or nested FUNCTION */
+    EM_SUPER,     /* class_: of self; function: the method that calls super() */
+    EM_EXCEPTION  /* class binding + message value */
+} em_kind;
+
+typedef struct em {
+    em_kind kind;
+    ir_value *value;
+    const fe_binding *binding;
+    ts_str name;
+    fe_function *function;
+    ir_class *class_;
+    struct em *items;
+    size_t count;
+    const ast_node *node;
+    fe_class *after; /* METHOD of super(): the class whose ancestors are asked */
+} em;
+
+typedef struct em_slot {
+    bool is_set;
+    em v;
+    ir_value *defined;       /* NULL: surely assigned; else a bool that says so */
+    ir_value *origin;        /* where v is a refined view of it */
+    const ir_type *declared; /* by an annotation */
+} em_slot;
+
+enum { EM_SLOT_EXITED, EM_SLOT_BREAK, EM_SLOT_RETURNED, EM_SLOT_RESULT,
+       EM_SLOT_VALUE, /* of a conditional expression at the end of its arms */
+       EM_SLOT_FIRST };
+
+typedef enum em_state {
+    EM_LIVE,
+    EM_EXITED,     /* a return, break or continue was met on every path: code after it is skipped */
+    EM_UNREACHABLE /* an exception was raised on every path */
+} em_state;
+
+typedef struct em_env {
+    em_slot *slots;
+    em_state state;
+} em_env;
+
+typedef struct em_local { /* names of comprehensions and lambda parameters: a stack */
+    ts_str name;
+    em v;
+} em_local;
+
+typedef struct em_fact { /* what a condition says of a variable */
+    size_t slot;
+    const ir_type *type;
+} em_fact;
+
+typedef struct em_facts {
+    em_fact items[16];
+    size_t count;
+} em_facts;
+
+typedef struct em_condition {
+    ir_value *value; /* bool; NULL after an error */
+    int known;       /* -1 not, 0 false, 1 true */
+    em_facts if_true, if_false;
+} em_condition;
+
+typedef struct emitter {
+    struct fe_context *fe;
+    ir_module *m;
+    ts_arena *arena;
+    ir_builder b;
+    ir_function *f;
+    fe_function *function;
+    fe_scope *scope;
+    ir_class *self_class;
+    fe_map variables; /* name -> slot + 1 */
+    size_t slot_count;
+    ts_str *slot_names;
+    uint32_t *last_read; /* offset of the last place that reads the slot's name */
+    em_env env;
+    em_local *locals;
+    size_t local_count, local_capacity;
+    const ir_type *declared_return;
+    bool in_loop;
+    uint32_t loop_begin; /* offset of the outermost loop around */
+    bool is_global_write_told;
+    size_t *read_undefined; /* slots read while surely unset in a loop body: the loop is redone */
+    size_t read_undefined_count, read_undefined_capacity;
+    int loop_depth;
+    size_t loop_redos;
+    int depth; /* of recursion over the tree */
+    bool failed;
+} emitter;
+
+#define EM_ERR(E, node, ...) em_report((E), TS_ERR_TYPE, (node), __VA_ARGS__)
+#define EM_UNSUPPORTED(E, node, ...) em_report((E), TS_ERR_UNSUPPORTED, (node), __VA_ARGS__)
+void em_report(emitter *E, ts_code code, const ast_node *node, const char *format, ...)
+    TS_PRINTF(4, 5);
+
+static inline em em_value(ir_value *v) {
+    return v ? (em){.kind = EM_VALUE, .value = v} : (em){.kind = EM_ERROR};
+}
+static inline em em_error(void) { return (em){.kind = EM_ERROR}; }
+static inline const ir_type *em_simple(emitter *E, ir_kind kind) {
+    return ir_type_simple(E->m, kind);
+}
+em em_binding(emitter *E, fe_binding b);
+em em_of_value(emitter *E, rt_value v); /* a compile-time value as em */
+const char *em_type_text(emitter *E, const ir_type *t);
+void em_place(emitter *E, const ast_node *node);
+
+/* ---- emit_function.c ---- */
+typedef struct em_parameter {
+    ts_str name;
+    const ir_type *type;
+    const ast_node *place;
+    bool has_default, is_keyword_only, is_star, is_double_star;
+    rt_value default_value;
+    int64_t fixed_length;
+} em_parameter;
+typedef struct em_signature {
+    em_parameter *parameters;
+    size_t count;
+    const ir_type *returns; /* NULL: found from the body */
+    bool failed;
+} em_signature;
+/* self_class: the type of the first parameter of a method, or NULL. Cached for functions without. */
+em_signature *em_signature_of(struct fe_context *fe, fe_function *f, ir_class *self_class);
+ir_function *em_emit_function(struct fe_context *fe, fe_function *function, ir_class *self_class,
+                              em_signature *s, ts_str name, ir_function **early_out);
+ir_function *em_super_method(emitter *E, fe_class *after, ts_str name, const ast_node *node);
+void em_begin(emitter *E, struct fe_context *fe, ir_function *f, fe_scope *scope);
+void em_finish_slots(emitter *E);
+size_t em_add_slot(emitter *E, ts_str name);
+/* Names that statements assign (not those of nested functions), as slots. */
+void em_collect(emitter *E, const ast_list *statements);
+void em_collect_expression(emitter *E, const ast_node *node);
+
+/* ---- emit_env.c ---- */
+em_env em_env_copy(emitter *E);
+bool em_needed_after(const emitter *E, size_t slot, uint32_t offset);
+typedef struct em_branch {
+    ir_block *block;
+    em_env env;
+} em_branch;
+/* Runs at the end of an IF whose regions hold the branches: yields, results, E->env. */
+void em_merge(emitter *E, ir_op *op, const em_env *before, em_branch *a, em_branch *b,
+              uint32_t end_offset);
+void em_apply_facts(emitter *E, const em_facts *facts);
+ir_block *em_enter(emitter *E, ir_block *block); /* returns the block before */
+void em_leave(emitter *E, ir_block *block);
+ir_value *em_uninitialized(emitter *E, const ir_type *type);
+
+/* ---- emit_stmt.c, emit_loop.c, emit_assign.c ---- */
+void em_statements(emitter *E, const ast_list *list, size_t from);
+bool em_is_endless(const ast_node *loop);
+bool em_always_leaves(const ast_list *list, bool *out_exits);
+void em_while(emitter *E, const ast_node *node);
+void em_for(emitter *E, const ast_node *node);
+void em_give_result(emitter *E, ir_value *v); /* of a return: sets the flags */
+void em_return_value(emitter *E, const ast_node *value, const ast_node *node);
+void em_reset_flags(emitter *E);
+bool em_flag_is_dynamic(emitter *E, size_t flag);
+void em_set_flag(emitter *E, size_t flag, bool value);
+void em_with(emitter *E, const ast_node *node);
+void em_unpack(emitter *E, const ast_list *targets, em v, const ast_node *node);
+void em_store_attribute(emitter *E, em object, ts_str name, em v, const ir_type *declared,
+                        const ast_node *node);
+const ir_type *em_hint_of_target(emitter *E, const ast_node *target);
+void em_augmented_subscript(emitter *E, const ast_node *node);
+void em_delete_subscript(emitter *E, const ast_node *target);
+void em_raise(emitter *E, const ast_node *node);
+void em_raise_named(emitter *E, ts_str exception, ir_value *message);
+void em_assign(emitter *E, const ast_node *target, em v, const ast_node *node);
+void em_set_variable(emitter *E, size_t slot, em v, const ast_node *node);
+void em_augmented(emitter *E, const ast_node *node);
+void em_annotated(emitter *E, const ast_node *node);
+void em_delete(emitter *E, const ast_node *node);
+
+/* Iteration: an unrolled list of ems, or a count and an item by index. */
+typedef struct em_iteration {
+    bool is_unrolled;
+    em *items;
+    size_t count;
+    ir_value *trip;   /* counted */
+    em source;        /* counted: what em_iteration_item asks */
+    em extra;
+    ir_value *start, *step;
+    struct em_iteration *parts;
+    size_t part_count;
+    ir_value *dict_check; /* the dict whose size must stay */
+    ir_value *dict_size;
+    int how;
+} em_iteration;
+bool em_iterate(emitter *E, em source, const ast_node *node, em_iteration *out);
+em em_iteration_item(emitter *E, const em_iteration *it, ir_value *index, const ast_node *node);
+/* Calls each for all items, inside a LOOP where they are counted. */
+bool em_for_each(emitter *E, em source, const ast_node *node,
+                 void (*each)(emitter *E, em item, void *user), void *user);
+
+/* ---- emit_expr.c and its neighbours ---- */
+em em_expression(emitter *E, const ast_node *node, const ir_type *hint);
+ir_value *em_ir(emitter *E, em v, const ast_node *node, const ir_type *hint); /* NULL on error */
+ir_value *em_expression_ir(emitter *E, const ast_node *node, const ir_type *hint);
+em_condition em_condition_of(emitter *E, const ast_node *node);
+/* An IF over two ways to a value: begin, first value, other, second value, end. */
+typedef struct em_choice {
+    ir_op *op;
+    em_env before;
+    em_branch a;
+    ir_block *here;
+    em_slot saved;
+} em_choice;
+void em_choose(emitter *E, em_choice *c, ir_value *condition);
+void em_choose_other(emitter *E, em_choice *c, ir_value *first);
+ir_value *em_choose_end(emitter *E, em_choice *c, ir_value *second, const ast_node *node);
+em_condition em_none_test(emitter *E, em v, const ast_node *variable, bool negated,
+                          const ast_node *node);
+void em_negate(emitter *E, em_condition *c);
+ir_value *em_condition_ir(emitter *E, const em_condition *c);
+ir_value *em_truth(emitter *E, em v, const ast_node *node);
+/* v as `want`, with Python's and TorchScript's implicit conversions; reports and gives NULL. */
+ir_value *em_coerce(emitter *E, ir_value *v, const ir_type *want, int64_t fixed_length,
+                    const ast_node *node, const char *what);
+ir_value *em_cast(emitter *E, ir_value *v, const ir_type *type);       /* known to hold */
+ir_value *em_check_cast(emitter *E, ir_value *v, const ir_type *type); /* checked */
+ir_value *em_list_of(emitter *E, ir_value **items, size_t count, const ir_type *element);
+ir_value *em_tuple_of(emitter *E, ir_value **items, size_t count);
+ir_value *em_dict_of(emitter *E, ir_value **items, size_t count, const ir_type *type);
+bool em_is_list_literal(const ir_value *v, ir_value ***out_items, size_t *out_count);
+
+em em_attribute(emitter *E, const ast_node *node);
+em em_attribute_of(emitter *E, em object, ts_str name, const ast_node *node, bool quiet);
+bool em_has_attribute(emitter *E, em object, ts_str name);
+em em_subscript(emitter *E, const ast_node *node);
+void em_store_subscript(emitter *E, const ast_node *target, ir_value *object, em v,
+                        const ast_node *node);
+ir_value *em_index_tensor(emitter *E, ir_value *x, const ast_node *index, bool for_write,
+                          ir_value **out_rest);
+em em_binary(emitter *E, ast_operator op, em a, em b, bool in_place, const ast_node *node);
+em em_unary(emitter *E, const ast_node *node);
+em em_compare(emitter *E, const ast_node *node);
+em em_boolop(emitter *E, const ast_node *node, const ir_type *hint);
+ir_value *em_compare_two(emitter *E, ast_operator op, em a, em b, const ast_node *node);
+em em_comprehension(emitter *E, const ast_node *node, const ir_type *hint);
+ir_value *em_fstring(emitter *E, const ast_node *node);
+ir_value *em_to_str(emitter *E, em v, const ast_node *node);
+const ir_type *em_annotation(emitter *E, const ast_node *node);
+em_condition em_is_instance(emitter *E, const ast_node *node, const ast_node *subject,
+                            const ast_node *types);
+
+/* ---- calls ---- */
+typedef struct em_argument {
+    ts_str name; /* "" for positional */
+    em v;
+    const ast_node *node;
+} em_argument;
+typedef struct em_arguments {
+    em_argument *items;
+    size_t count, capacity;
+} em_arguments;
+em em_call(emitter *E, const ast_node *node, const ir_type *hint);
+bool em_condition_call(emitter *E, const ast_node *node, em_condition *out);
+/* Calls whose arguments are no plain expressions: annotate(T, x), isinstance, hasattr ... */
+em em_call_special(emitter *E, const ast_node *node, const ir_type *hint, bool *out_done);
+em em_call_value(emitter *E, em callee, em_arguments *args, const ast_node *node,
+                 const ir_type *hint);
+em em_call_builtin(emitter *E, ts_str path, em_arguments *args, const ast_node *node,
+                   const ir_type *hint, bool *out_known);
+em em_call_builtin_type_method(emitter *E, em method, em_arguments *args, const ast_node *node,
+                               const ir_type *hint);
+em em_call_function(emitter *E, fe_function *f, em_arguments *args, const ast_node *node);
+em em_call_ir(emitter *E, ir_function *f, em_signature *s, ir_value *self, em_arguments *args,
+              const ast_node *node);
+em em_call_closure(emitter *E, const ast_node *closure, em *args, size_t count,
+                   em_arguments *named, const ast_node *node);
+em em_construct(emitter *E, fe_class *c, em_arguments *args, const ast_node *node);
+em em_call_method(emitter *E, ir_value *object, ts_str name, em_arguments *args,
+                  const ast_node *node);
+em em_call_method0(emitter *E, ir_value *object, const char *name, em *args, size_t count,
+                   const ast_node *node);
+bool em_class_has_method(const ir_type *t, const char *name);
+void em_add_field(struct fe_context *fe, ir_class *c, ts_str name, const ir_type *type);
+const ir_field *em_find_field(const ir_class *c, ts_str name);
+
+/* ---- operators (overload.c) ---- */
+em em_operator(emitter *E, ts_str name, em_arguments *args, const ast_node *node);
+/* Positional IR values, a name that surely exists; NULL after an error. */
+ir_value *em_op(emitter *E, const char *name, const ast_node *node, size_t count, ...);
+/* A row by its full name ("prim_truth", "append.t"): operands as they are. */
+ir_value *em_row(emitter *E, const char *full_name, const ast_node *node, size_t count, ...);
+int em_conversion_cost(emitter *E, ir_value *v, const ir_type *want, int64_t fixed_length);
+
+#endif

@@ -1,0 +1,327 @@
+/* frontend/emit_iterate.c - what may stand behind `in` of a for: unrolled items, or a count and an
+ * item by index. */
+#include "frontend/emit_internal.h"
+
+enum { HOW_LIST, HOW_RANGE, HOW_STR, HOW_TENSOR, HOW_ENUMERATE, HOW_ZIP };
+
+static bool unrolled(em_iteration *out, em *items, size_t count) {
+    *out = (em_iteration){.is_unrolled = true, .items = items, .count = count};
+    return true;
+}
+
+static bool iterate_list(emitter *E, ir_value *list, const ast_node *node, em_iteration *out) {
+    *out = (em_iteration){.how = HOW_LIST, .source = em_value(list)};
+    out->trip = list ? em_op(E, "len", node, 1, list) : NULL;
+    return out->trip != NULL;
+}
+
+static bool iterate_range(emitter *E, em *items, const ast_node *node, em_iteration *out) {
+    *out = (em_iteration){.how = HOW_RANGE, .start = items[0].value, .step = items[2].value};
+    int64_t start, step;
+    if (ir_const_int(items[0].value, &start) && start == 0 && ir_const_int(items[2].value, &step) &&
+        step == 1)
+        out->trip = items[1].value;
+    else
+        out->trip = em_row(E, "__range_length", node, 3, items[0].value, items[1].value,
+                           items[2].value);
+    return out->trip != NULL;
+}
+
+static em pair(emitter *E, em a, em b) {
+    em *items = TS_NEW_ARRAY(E->arena, em, 2);
+    items[0] = a;
+    items[1] = b;
+    return (em){.kind = EM_TUPLE, .items = items, .count = 2};
+}
+
+static bool iterate_enumerate(emitter *E, em source, const ast_node *node, em_iteration *out) {
+    em_iteration *inner = TS_NEW(E->arena, em_iteration);
+    if (!em_iterate(E, source.items[0], node, inner))
+        return false;
+    if (inner->is_unrolled) {
+        em *items = TS_NEW_ARRAY(E->arena, em, inner->count + 1);
+        for (size_t i = 0; i < inner->count; i++) {
+            ir_value *index = ir_build_int(&E->b, (int64_t)i);
+            if (source.value)
+                index = em_op(E, "add", node, 2, source.value, index);
+            items[i] = pair(E, em_value(index), inner->items[i]);
+        }
+        return unrolled(out, items, inner->count);
+    }
+    *out = (em_iteration){.how = HOW_ENUMERATE, .parts = inner, .part_count = 1,
+                          .trip = inner->trip, .start = source.value,
+                          .dict_check = inner->dict_check, .dict_size = inner->dict_size};
+    return true;
+}
+
+static bool iterate_zip(emitter *E, em source, const ast_node *node, em_iteration *out) {
+    em_iteration *parts = TS_NEW_ARRAY(E->arena, em_iteration, source.count + 1);
+    bool any_unrolled = source.count == 0;
+    size_t shortest = source.count ? SIZE_MAX : 0;
+    for (size_t i = 0; i < source.count; i++) {
+        if (!em_iterate(E, source.items[i], node, &parts[i]))
+            return false;
+        any_unrolled = any_unrolled || parts[i].is_unrolled;
+        if (parts[i].is_unrolled && parts[i].count < shortest)
+            shortest = parts[i].count;
+    }
+    if (any_unrolled) {
+        em *items = TS_NEW_ARRAY(E->arena, em, shortest + 1);
+        for (size_t k = 0; k < shortest; k++) {
+            em *row = TS_NEW_ARRAY(E->arena, em, source.count);
+            for (size_t i = 0; i < source.count; i++)
+                row[i] = parts[i].is_unrolled
+                             ? parts[i].items[k]
+                             : em_iteration_item(E, &parts[i], ir_build_int(&E->b, (int64_t)k), node);
+            items[k] = (em){.kind = EM_TUPLE, .items = row, .count = source.count};
+        }
+        return unrolled(out, items, shortest);
+    }
+    *out = (em_iteration){.how = HOW_ZIP, .parts = parts, .part_count = source.count};
+    out->trip = parts[0].trip;
+    for (size_t i = 1; i < source.count; i++)
+        out->trip = em_row(E, "prim_min.int", node, 2, out->trip, parts[i].trip);
+    return out->trip != NULL;
+}
+
+static bool iterate_dict(emitter *E, ir_value *dict, const char *how, const ast_node *node,
+                         em_iteration *out) {
+    ir_value *size = em_op(E, "len", node, 1, dict);
+    ir_value *list = size ? em_op(E, how, node, 1, dict) : NULL;
+    if (!list || !iterate_list(E, list, node, out))
+        return false;
+    out->dict_check = dict;
+    out->dict_size = size;
+    return true;
+}
+
+static bool is_module_type(const ir_type *t) {
+    return t->kind == IR_CLASS && t->class_->base.kind == RT_CLASS_MODULE;
+}
+
+static em get_field(emitter *E, ir_value *object, const ir_field *f) {
+    if (f->is_constant)
+        return em_of_value(E, f->constant);
+    ir_op *op = ir_build_op(&E->b, IR_OP_GET_ATTR, &object, 1, &f->type, 1);
+    op->name = f->name;
+    return em_value(op->results[0]);
+}
+
+static em text(emitter *E, ts_str s) { return em_value(ir_build_str(&E->b, s)); }
+
+/* Submodules or parameters of a module, in order: its fields. prefix: names found so far. */
+static void gather(emitter *E, ir_value *module, bool parameters, bool recurse, ts_str prefix,
+                   bool with_names, bool with_buffers, em **items, size_t *count, size_t *capacity) {
+    const ir_class *c = module->type->class_;
+    for (size_t i = 0; i < c->field_count; i++) {
+        const ir_field *f = &c->fields[i];
+        bool is_module = is_module_type(f->type);
+        ts_str name = prefix.length
+                          ? ts_arena_format(E->arena, "%.*s.%.*s", (int)prefix.length, prefix.data,
+                                            (int)f->name.length, f->name.data)
+                          : f->name;
+        bool wanted = parameters ? (with_buffers ? f->is_buffer : f->is_parameter) &&
+                                       f->type->kind != IR_NONE
+                                 : is_module;
+        if (wanted) {
+            em v = get_field(E, module, f);
+            if (with_names)
+                v = pair(E, text(E, name), v);
+            TS_APPEND(E->arena, *items, *count, *capacity, v);
+        }
+    }
+    for (size_t i = 0; recurse && i < c->field_count; i++)
+        if (is_module_type(c->fields[i].type)) {
+            const ir_field *f = &c->fields[i];
+            ts_str name = prefix.length
+                              ? ts_arena_format(E->arena, "%.*s.%.*s", (int)prefix.length,
+                                                prefix.data, (int)f->name.length, f->name.data)
+                              : f->name;
+            em sub = get_field(E, module, f);
+            if (sub.kind == EM_VALUE)
+                gather(E, sub.value, parameters, true, name, with_names, with_buffers, items, count,
+                       capacity);
+        }
+}
+
+static bool iterate_children(emitter *E, em source, em_iteration *out) {
+    em *items = NULL;
+    size_t count = 0, capacity = 0;
+    ts_str n = source.name;
+    bool names = ts_str_starts_with(n, "named_") || ts_str_is(n, "items");
+    bool parameters = ts_str_ends_with(n, "parameters"), buffers = ts_str_ends_with(n, "buffers");
+    bool all = ts_str_ends_with(n, "modules");
+    if (ts_str_is(n, "keys")) {
+        const ir_class *c = source.value->type->class_;
+        for (size_t i = 0; i < c->field_count; i++)
+            if (is_module_type(c->fields[i].type)) {
+                em v = text(E, c->fields[i].name);
+                TS_APPEND(E->arena, items, count, capacity, v);
+            }
+        return unrolled(out, items, count);
+    }
+    if (all) {
+        em self = names ? pair(E, text(E, (ts_str){"", 0}), em_value(source.value)) : em_value(source.value);
+        TS_APPEND(E->arena, items, count, capacity, self);
+    }
+    gather(E, source.value, parameters || buffers, parameters || buffers || all, (ts_str){0}, names,
+           buffers, &items, &count, &capacity);
+    return unrolled(out, items, count);
+}
+
+static bool iterate_value(emitter *E, ir_value *v, const ast_node *node, em_iteration *out) {
+    const ir_type *t = v->type;
+    switch (t->kind) {
+    case IR_LIST:
+        return iterate_list(E, v, node, out);
+    case IR_DICT:
+        return iterate_dict(E, v, "keys", node, out);
+    case IR_TUPLE: {
+        em *items = TS_NEW_ARRAY(E->arena, em, t->arg_count + 1);
+        ir_op *op = ir_build_op(&E->b, IR_OP_TUPLE_UNPACK, &v, 1, t->args, t->arg_count);
+        for (size_t i = 0; i < t->arg_count; i++)
+            items[i] = em_value(op->results[i]);
+        return unrolled(out, items, t->arg_count);
+    }
+    case IR_STR:
+        *out = (em_iteration){.how = HOW_STR, .source = em_value(v)};
+        out->trip = em_op(E, "len", node, 1, v);
+        return out->trip != NULL;
+    case IR_TENSOR:
+        *out = (em_iteration){.how = HOW_TENSOR, .source = em_value(v)};
+        out->trip = em_op(E, "len", node, 1, v);
+        return out->trip != NULL;
+    case IR_OPTIONAL:
+        return iterate_value(E, em_check_cast(E, v, t->args[0]), node, out);
+    case IR_CLASS:
+        if (is_module_type(t)) {
+            fe_class *c = fe_class_of(t->class_);
+            bool is_dict = c && (ts_str_is(c->bare_name, "ModuleDict"));
+            bool is_parameters = c && ts_str_is(c->bare_name, "ParameterList");
+            return iterate_children(E, (em){.kind = EM_CHILDREN, .value = v,
+                                            .name = is_dict ? TS_STR("keys")
+                                                    : is_parameters ? TS_STR("parameters")
+                                                                    : TS_STR("children")}, out);
+        }
+        break;
+    default:
+        break;
+    }
+    EM_UNSUPPORTED(E, node, "a loop over %s is not supported yet", em_type_text(E, t));
+    return false;
+}
+
+bool em_iterate(emitter *E, em source, const ast_node *node, em_iteration *out) {
+    switch (source.kind) {
+    case EM_ERROR:
+        return false;
+    case EM_TUPLE:
+        return unrolled(out, source.items, source.count);
+    case EM_RANGE:
+        return iterate_range(E, source.items, node, out);
+    case EM_ENUMERATE:
+        return iterate_enumerate(E, source, node, out);
+    case EM_ZIP:
+        return iterate_zip(E, source, node, out);
+    case EM_REVERSED: {
+        em inner = source.items[0];
+        em_iteration it;
+        bool lazy = inner.kind == EM_VALUE && inner.value->type->kind == IR_LIST;
+        if (!lazy && inner.kind != EM_RANGE && inner.kind != EM_ITEMS) {
+            if (!em_iterate(E, inner, node, &it))
+                return false;
+            if (it.is_unrolled) {
+                em *items = TS_NEW_ARRAY(E->arena, em, it.count + 1);
+                for (size_t i = 0; i < it.count; i++)
+                    items[i] = it.items[it.count - 1 - i];
+                return unrolled(out, items, it.count);
+            }
+        }
+        ir_value *list = em_ir(E, inner, node, NULL);
+        if (list && list->type->kind != IR_LIST)
+            list = em_op(E, "list", node, 1, list);
+        return list && iterate_list(E, em_op(E, "prim_reversed", node, 1, list), node, out);
+    }
+    case EM_ITEMS:
+        return iterate_dict(E, source.value, ts_arena_copy(E->arena, source.name.data, source.name.length),
+                            node, out);
+    case EM_CHILDREN:
+        return iterate_children(E, source, out);
+    case EM_GENERATOR: {
+        em list = em_comprehension(E, source.node, NULL);
+        return list.kind == EM_VALUE && iterate_list(E, list.value, node, out);
+    }
+    case EM_VALUE:
+        return iterate_value(E, source.value, node, out);
+    case EM_BINDING:
+        if (source.binding->kind == FE_CLASS && source.binding->class_->kind == RT_CLASS_ENUM) {
+            ir_class *c = fe_class_ir(E->fe, source.binding->class_);
+            em *items = TS_NEW_ARRAY(E->arena, em, c->enum_member_count + 1);
+            for (size_t i = 0; i < c->enum_member_count; i++)
+                items[i] = em_of_value(E, c->enum_members[i]);
+            return unrolled(out, items, c->enum_member_count);
+        }
+        if (source.binding->kind == FE_VALUE) {
+            em v = em_of_value(E, source.binding->value);
+            if (v.kind != EM_BINDING)
+                return em_iterate(E, v, node, out);
+            ir_value *value = em_ir(E, v, node, NULL);
+            return value && iterate_value(E, value, node, out);
+        }
+        break;
+    default:
+        break;
+    }
+    EM_ERR(E, node, "expected something to loop over");
+    return false;
+}
+
+em em_iteration_item(emitter *E, const em_iteration *it, ir_value *index, const ast_node *node) {
+    switch (it->how) {
+    case HOW_LIST:
+    case HOW_STR:
+        return em_value(em_op(E, "__getitem__", node, 2, it->source.value, index));
+    case HOW_RANGE: {
+        int64_t start, step;
+        if (ir_const_int(it->start, &start) && start == 0 && ir_const_int(it->step, &step) && step == 1)
+            return em_value(index);
+        return em_value(em_row(E, "__derive_index", node, 3, index, it->start, it->step));
+    }
+    case HOW_TENSOR:
+        return em_value(em_op(E, "select", node, 3, it->source.value, ir_build_int(&E->b, 0), index));
+    case HOW_ENUMERATE: {
+        ir_value *number = it->start ? em_op(E, "add", node, 2, it->start, index) : index;
+        return pair(E, em_value(number), em_iteration_item(E, it->parts, index, node));
+    }
+    case HOW_ZIP: {
+        em *items = TS_NEW_ARRAY(E->arena, em, it->part_count + 1);
+        for (size_t i = 0; i < it->part_count; i++)
+            items[i] = em_iteration_item(E, &it->parts[i], index, node);
+        return (em){.kind = EM_TUPLE, .items = items, .count = it->part_count};
+    }
+    default:
+        return em_error();
+    }
+}
+
+bool em_for_each(emitter *E, em source, const ast_node *node,
+                 void (*each)(emitter *E, em item, void *user), void *user) {
+    em_iteration it;
+    if (!em_iterate(E, source, node, &it))
+        return false;
+    if (it.is_unrolled) {
+        for (size_t i = 0; i < it.count; i++)
+            each(E, it.items[i], user);
+        return true;
+    }
+    em_env saved = em_env_copy(E);
+    em_place(E, node);
+    ir_op *op = ir_build_loop(&E->b, it.trip, ir_build_bool(&E->b, true), NULL, 0);
+    ir_block *here = em_enter(E, op->regions[0]);
+    each(E, em_iteration_item(E, &it, op->regions[0]->parameters[0], node), user);
+    ir_value *go = ir_build_bool(&E->b, true);
+    ir_build_yield(&E->b, &go, 1);
+    em_leave(E, here);
+    E->env = saved;
+    return true;
+}

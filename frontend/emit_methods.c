@@ -1,0 +1,279 @@
+/* frontend/emit_methods.c - methods of tensors, strings, lists, dicts and other builtin types. */
+#include "frontend/emit_internal.h"
+
+static em with_self(emitter *E, ts_str name, ir_value *self, em_arguments *args, const ast_node *node) {
+    em_arguments all = {0};
+    em_argument first = {.v = em_value(self), .node = node};
+    TS_APPEND(E->arena, all.items, all.count, all.capacity, first);
+    for (size_t i = 0; i < args->count; i++)
+        TS_APPEND(E->arena, all.items, all.count, all.capacity, args->items[i]);
+    return em_operator(E, name, &all, node);
+}
+
+static ir_value *plain(emitter *E, em_arguments *args, size_t i, const ast_node *node, const ir_type *hint) {
+    return i < args->count ? em_ir(E, args->items[i].v, node, hint) : NULL;
+}
+
+static em_argument *named(em_arguments *args, const char *name) {
+    for (size_t i = 0; i < args->count; i++)
+        if (ts_str_is(args->items[i].name, name))
+            return &args->items[i];
+    return NULL;
+}
+
+static em tensor_method(emitter *E, ir_value *x, ts_str name, em_arguments *args, const ast_node *node,
+                        const ir_type *hint) {
+    static const struct { const char *name; rt_dtype dtype; } casts[] = {
+        {"float", RT_float32}, {"double", RT_float64}, {"half", RT_float16}, {"bfloat16", RT_bfloat16},
+        {"long", RT_int64}, {"int", RT_int32}, {"short", RT_int16}, {"char", RT_int8},
+        {"byte", RT_uint8}, {"bool", RT_bool}, {"cfloat", RT_complex64}, {"cdouble", RT_complex128}};
+    for (size_t i = 0; i < sizeof casts / sizeof *casts; i++)
+        if (ts_str_is(name, casts[i].name))
+            return em_value(em_op(E, "to", node, 2, x, ir_build_int(&E->b, casts[i].dtype)));
+    if (ts_str_is(name, "tolist")) {
+        ir_value *v = em_row(E, "prim_tolist", node, 1, x);
+        return em_value(v && hint && hint->kind != IR_ANY ? em_check_cast(E, v, hint) : v);
+    }
+    if (ts_str_is(name, "type") && args->count == 1)
+        return with_self(E, TS_STR("to"), x, args, node);
+    if (ts_str_is(name, "size") && args->count == 1 && args->items[0].v.kind == EM_VALUE &&
+        args->items[0].v.value->type->kind == IR_NONE)
+        args->count = 0;
+    if (ts_str_is(name, "cuda")) {
+        EM_UNSUPPORTED(E, node, "Tensor.cuda is not supported yet: the target decides where a model runs");
+        return em_error();
+    }
+    if (ts_str_is(name, "__len__"))
+        return em_value(em_op(E, "len", node, 1, x));
+    if (ts_str_is(name, "numpy")) {
+        EM_UNSUPPORTED(E, node, "Tensor.numpy is not supported yet");
+        return em_error();
+    }
+    /* In-place forms and x.expand((2, 3)): tuples go as lists through the conversions. */
+    if (ts_str_is(name, "new_tensor") && args->count) {
+        em_argument dtype = {.name = TS_STR("dtype"), .node = node,
+                             .v = em_value(em_op(E, "prim_dtype", node, 1, x))};
+        if (!named(args, "dtype"))
+            TS_APPEND(E->arena, args->items, args->count, args->capacity, dtype);
+        bool known;
+        return em_call_builtin(E, TS_STR("torch.tensor"), args, node, hint, &known);
+    }
+    return with_self(E, name, x, args, node);
+}
+
+static em string_method(emitter *E, ir_value *s, ts_str name, em_arguments *args, const ast_node *node) {
+    if (ts_str_is(name, "format")) {
+        ir_value **values = TS_NEW_ARRAY(E->arena, ir_value *, args->count + 1);
+        for (size_t i = 0; i < args->count; i++) {
+            em v = args->items[i].v;
+            if (args->items[i].name.length) {
+                EM_UNSUPPORTED(E, node, "str.format with named arguments is not supported yet");
+                return em_error();
+            }
+            bool own = v.kind == EM_VALUE && em_class_has_method(v.value->type, "__str__");
+            values[i] = own ? em_to_str(E, v, node) : em_ir(E, v, node, NULL);
+            if (!values[i])
+                return em_error();
+        }
+        return em_value(em_row(E, "format", node, 2, s, em_tuple_of(E, values, args->count)));
+    }
+    if (ts_str_is(name, "join") && args->count == 1) {
+        em v = args->items[0].v;
+        em_argument arg = {.v = v, .node = node};
+        em_arguments one = {.items = &arg, .count = 1};
+        bool known;
+        fe_binding unused = {0};
+        (void)unused;
+        em list = v.kind == EM_VALUE && v.value->type->kind == IR_LIST
+                      ? v : em_call_builtin(E, TS_STR("builtins.list"), &one, node, NULL, &known);
+        return list.kind == EM_VALUE ? em_value(em_op(E, "join", node, 2, s, list.value)) : em_error();
+    }
+    bool starts = ts_str_is(name, "startswith"), ends = ts_str_is(name, "endswith");
+    if ((starts || ends) && args->count == 1 && args->items[0].v.kind == EM_TUPLE) {
+        em t = args->items[0].v;
+        ir_value *any = ir_build_bool(&E->b, false);
+        for (size_t i = 0; i < t.count; i++)
+            any = em_row(E, "__or__.bool", node, 2, any,
+                         em_op(E, starts ? "startswith" : "endswith", node, 2, s, em_ir(E, t.items[i], node, NULL)));
+        return em_value(any);
+    }
+    if (ts_str_is(name, "encode") || ts_str_is(name, "decode"))
+        return em_value(s); /* text stays text: bytes exist only between the two */
+    return with_self(E, name, s, args, node);
+}
+
+static bool has_own_rows(const ir_type *t) {
+    return t->kind == IR_INT || t->kind == IR_FLOAT || t->kind == IR_BOOL || t->kind == IR_STR ||
+           t->kind == IR_TENSOR;
+}
+
+static em list_method(emitter *E, ir_value *list, ts_str name, em_arguments *args, const ast_node *node) {
+    const ir_type *t = list->type->args[0];
+    if (ts_str_is(name, "append") && args->count == 1) {
+        ir_value *v = em_coerce(E, plain(E, args, 0, node, t), t, 0, node, "the appended item");
+        if (v)
+            em_row(E, "append.t", node, 2, list, em_cast(E, v, t));
+        return v ? em_value(ir_build_none(&E->b)) : em_error();
+    }
+    if (ts_str_is(name, "insert") && args->count == 2) {
+        ir_value *v = em_coerce(E, plain(E, args, 1, node, t), t, 0, node, "the inserted item");
+        ir_value *at = em_coerce(E, plain(E, args, 0, node, NULL), em_simple(E, IR_INT), 0, node, "the index");
+        if (v && at)
+            em_row(E, "insert.t", node, 3, list, at, em_cast(E, v, t));
+        return em_value(ir_build_none(&E->b));
+    }
+    if (ts_str_is(name, "extend") && args->count == 1) {
+        bool known;
+        em v = args->items[0].v;
+        if (v.kind != EM_VALUE || v.value->type->kind != IR_LIST)
+            v = em_call_builtin(E, TS_STR("builtins.list"), args, node, list->type, &known);
+        ir_value *more = em_coerce(E, em_ir(E, v, node, list->type), list->type, 0, node, "the new items");
+        if (more)
+            em_row(E, "extend.t", node, 2, list, more);
+        return em_value(ir_build_none(&E->b));
+    }
+    if (ts_str_is(name, "sort")) {
+        em_argument *key = named(args, "key"), *reverse = named(args, "reverse");
+        if (key || !has_own_rows(t)) {
+            em_arguments all = {0};
+            em_argument self = {.v = em_value(list), .node = node};
+            TS_APPEND(E->arena, all.items, all.count, all.capacity, self);
+            for (size_t i = 0; i < args->count; i++)
+                TS_APPEND(E->arena, all.items, all.count, all.capacity, args->items[i]);
+            bool known;
+            em sorted = em_call_builtin(E, TS_STR("builtins.sorted"), &all, node, NULL, &known);
+            if (sorted.kind != EM_VALUE)
+                return em_error();
+            em_row(E, "prim_list_set_slice", node, 5, list, ir_build_none(&E->b), ir_build_none(&E->b),
+                   ir_build_int(&E->b, 1), sorted.value);
+        } else {
+            ir_value *r = reverse ? em_ir(E, reverse->v, node, NULL)
+                          : args->count ? em_ir(E, args->items[0].v, node, NULL) : ir_build_bool(&E->b, false);
+            em_op(E, "sort", node, 2, list, r);
+        }
+        return em_value(ir_build_none(&E->b));
+    }
+    if (ts_str_is(name, "index") && args->count >= 1) {
+        ir_value *v = em_coerce(E, plain(E, args, 0, node, t), t, 0, node, "the item");
+        ir_value *start = args->count > 1 ? plain(E, args, 1, node, NULL) : ir_build_int(&E->b, 0);
+        ir_value *end = args->count > 2 ? plain(E, args, 2, node, NULL) : ir_build_int(&E->b, INT64_MAX);
+        return em_value(v ? em_row(E, "prim_list_index", node, 4, list, v, start, end) : NULL);
+    }
+    if ((ts_str_is(name, "count") || ts_str_is(name, "remove")) && args->count == 1 && !has_own_rows(t)) {
+        ir_value *v = em_coerce(E, plain(E, args, 0, node, t), t, 0, node, "the item");
+        return em_value(em_row(E, ts_str_is(name, "count") ? "prim_list_count" : "prim_list_remove", node, 2,
+                               list, v));
+    }
+    if (ts_str_is(name, "numel") && t->kind == IR_INT) {
+        em_iteration it;
+        ir_value *one = ir_build_int(&E->b, 1);
+        if (!em_iterate(E, em_value(list), node, &it))
+            return em_error();
+        ir_op *op = ir_build_loop(&E->b, it.trip, ir_build_bool(&E->b, true), &one, 1);
+        ir_value *p = ir_block_add_parameter(E->m, op->regions[0], one->type, (ts_str){0});
+        ir_block *here = em_enter(E, op->regions[0]);
+        em item = em_iteration_item(E, &it, op->regions[0]->parameters[0], node);
+        ir_value *yields[2] = {ir_build_bool(&E->b, true), em_row(E, "mul.int", node, 2, p, item.value)};
+        ir_build_yield(&E->b, yields, 2);
+        em_leave(E, here);
+        return em_value(ir_op_add_result(E->m, op, one->type, (ts_str){0}));
+    }
+    return with_self(E, name, list, args, node);
+}
+
+static em dict_method(emitter *E, ir_value *dict, ts_str name, em_arguments *args, const ast_node *node) {
+    const ir_type *value = dict->type->args[1];
+    if ((ts_str_is(name, "keys") || ts_str_is(name, "values") || ts_str_is(name, "items")) && !args->count)
+        return (em){.kind = EM_ITEMS, .value = dict, .name = name};
+    bool has_default = ts_str_is(name, "get") || ts_str_is(name, "pop") || ts_str_is(name, "setdefault");
+    if (has_default && args->count == 2) {
+        ir_value *v = em_ir(E, args->items[1].v, node, value);
+        if (!v)
+            return em_error();
+        if (v->type->kind == IR_NONE && ts_str_is(name, "get")) {
+            args->count = 1;
+        } else if (em_conversion_cost(E, v, value, 0) >= 0) {
+            v = em_coerce(E, v, value, 0, node, "the default");
+            args->items[1].v = em_value(v ? em_cast(E, v, value) : NULL);
+        } else {
+            EM_ERR(E, node, "expected %s for the default, found %s", em_type_text(E, value),
+                   em_type_text(E, v->type));
+            return em_error();
+        }
+    }
+    if (ts_str_is(name, "update") && args->count && args->items[0].name.length) {
+        for (size_t i = 0; i < args->count; i++)
+            em_op(E, "_set_item", node, 3, dict, ir_build_str(&E->b, args->items[i].name),
+                  em_ir(E, args->items[i].v, node, value));
+        return em_value(ir_build_none(&E->b));
+    }
+    return with_self(E, name, dict, args, node);
+}
+
+em em_call_builtin_type_method(emitter *E, em method, em_arguments *args, const ast_node *node,
+                               const ir_type *hint) {
+    ir_value *self = method.value;
+    ts_str name = method.name;
+    if (!self)
+        return em_error();
+    switch (self->type->kind) {
+    case IR_TENSOR:
+        return tensor_method(E, self, name, args, node, hint);
+    case IR_STR:
+        return string_method(E, self, name, args, node);
+    case IR_LIST:
+        return list_method(E, self, name, args, node);
+    case IR_DICT:
+        return dict_method(E, self, name, args, node);
+    case IR_FUTURE:
+        if (ts_str_is(name, "wait") || ts_str_is(name, "value"))
+            return em_value(em_cast(E, self, self->type->args[0]));
+        break;
+    case IR_TUPLE:
+        if (ts_str_is(name, "index") || ts_str_is(name, "count")) {
+            em_argument arg = {.v = em_value(self), .node = node};
+            em_arguments one = {.items = &arg, .count = 1};
+            bool known;
+            em list = em_call_builtin(E, TS_STR("builtins.list"), &one, node, NULL, &known);
+            return list.kind == EM_VALUE ? list_method(E, list.value, name, args, node) : em_error();
+        }
+        if (ts_str_is(name, "_asdict") || ts_str_is(name, "_replace"))
+            break;
+        break;
+    case IR_COMPLEX:
+        if (ts_str_is(name, "conjugate"))
+            return em_value(em_row(E, "prim_conjugate", node, 1, self));
+        break;
+    case IR_CLASS:
+        if (self->type->class_->base.kind == RT_CLASS_MODULE) {
+            if (ts_str_is(name, "__len__")) {
+                em_argument arg = {.v = em_value(self), .node = node};
+                em_arguments one = {.items = &arg, .count = 1};
+                bool known;
+                return em_call_builtin(E, TS_STR("builtins.len"), &one, node, NULL, &known);
+            }
+            if (!ts_str_is(name, "train") && !ts_str_is(name, "eval") && !ts_str_is(name, "state_dict") &&
+                !ts_str_is(name, "zero_grad") && !ts_str_is(name, "requires_grad_"))
+                return (em){.kind = EM_CHILDREN, .value = self, .name = name};
+        }
+        break;
+    case IR_INT:
+        if (ts_str_is(name, "is_floating_point") || ts_str_is(name, "is_complex")) {
+            /* of a dtype */
+            static const int floats[] = {5, 6, 7, 15}, complexes[] = {8, 9, 10};
+            bool f = ts_str_is(name, "is_floating_point");
+            ir_value *any = ir_build_bool(&E->b, false);
+            for (size_t i = 0; i < (f ? 4u : 3u); i++)
+                any = em_row(E, "__or__.bool", node, 2, any,
+                             em_row(E, "eq.int", node, 2, self, ir_build_int(&E->b, f ? floats[i] : complexes[i])));
+            return em_value(any);
+        }
+        if (ts_str_is(name, "__abs__"))
+            return em_value(em_row(E, "prim_abs.int", node, 1, self));
+        break;
+    default:
+        break;
+    }
+    EM_UNSUPPORTED(E, node, "%s.%.*s is not supported yet", em_type_text(E, self->type), TS_STR_ARG(name));
+    return em_error();
+}

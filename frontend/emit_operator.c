@@ -1,0 +1,428 @@
+/* frontend/emit_operator.c - arithmetic, comparison, membership. */
+#include "frontend/emit_internal.h"
+
+static const struct {
+    ast_operator op;
+    const char *number, *tensor, *in_place, *method, *reflected, *in_place_method;
+} binary_table[] = {
+    {AST_ADD, "add", "add", "add_", "__add__", "__radd__", "__iadd__"},
+    {AST_SUB, "sub", "sub", "sub_", "__sub__", "__rsub__", "__isub__"},
+    {AST_MUL, "mul", "mul", "mul_", "__mul__", "__rmul__", "__imul__"},
+    {AST_DIV, "div", "div", "div_", "__truediv__", "__rtruediv__", "__itruediv__"},
+    {AST_FLOORDIV, "floordiv", "floor_divide", "floor_divide_", "__floordiv__", "__rfloordiv__", "__ifloordiv__"},
+    {AST_MOD, "remainder", "remainder", "remainder_", "__mod__", "__rmod__", "__imod__"},
+    {AST_POW, "pow", "pow", "pow_", "__pow__", "__rpow__", "__ipow__"},
+    {AST_MATMUL, "matmul", "matmul", NULL, "__matmul__", "__rmatmul__", "__imatmul__"},
+    {AST_LSHIFT, "__lshift__", "bitwise_left_shift", "bitwise_left_shift_", "__lshift__", "__rlshift__", "__ilshift__"},
+    {AST_RSHIFT, "__rshift__", "bitwise_right_shift", "bitwise_right_shift_", "__rshift__", "__rrshift__", "__irshift__"},
+    {AST_BITAND, "__and__", "bitwise_and", "bitwise_and_", "__and__", "__rand__", "__iand__"},
+    {AST_BITOR, "__or__", "bitwise_or", "bitwise_or_", "__or__", "__ror__", "__ior__"},
+    {AST_BITXOR, "__xor__", "bitwise_xor", "bitwise_xor_", "__xor__", "__rxor__", "__ixor__"}};
+
+static bool is_tensor(const ir_value *v) {
+    return v->type->kind == IR_TENSOR ||
+           (v->type->kind == IR_OPTIONAL && v->type->args[0]->kind == IR_TENSOR);
+}
+
+static bool is_number(const ir_type *t) {
+    return t->kind == IR_INT || t->kind == IR_FLOAT || t->kind == IR_BOOL || t->kind == IR_COMPLEX ||
+           t->kind == IR_NUMBER;
+}
+
+static em tuple_items(emitter *E, em v) {
+    if (v.kind == EM_TUPLE)
+        return v;
+    ir_op *op = ir_build_op(&E->b, IR_OP_TUPLE_UNPACK, &v.value, 1, v.value->type->args,
+                            v.value->type->arg_count);
+    em out = {.kind = EM_TUPLE, .count = op->result_count};
+    out.items = TS_NEW_ARRAY(E->arena, em, op->result_count + 1);
+    for (size_t i = 0; i < op->result_count; i++)
+        out.items[i] = em_value(op->results[i]);
+    return out;
+}
+
+static bool is_tuple(em v) {
+    return v.kind == EM_TUPLE || (v.kind == EM_VALUE && v.value->type->kind == IR_TUPLE);
+}
+
+static em add_tuples(emitter *E, em a, em b) {
+    a = tuple_items(E, a);
+    b = tuple_items(E, b);
+    em out = {.kind = EM_TUPLE, .count = a.count + b.count};
+    out.items = TS_NEW_ARRAY(E->arena, em, out.count + 1);
+    memcpy(out.items, a.items, a.count * sizeof(em));
+    memcpy(out.items + a.count, b.items, b.count * sizeof(em));
+    return out;
+}
+
+static em repeat_tuple(emitter *E, em t, int64_t n) {
+    t = tuple_items(E, t);
+    em out = {.kind = EM_TUPLE};
+    for (int64_t i = 0; i < n && i < 10000; i++)
+        out = add_tuples(E, out, t);
+    return out;
+}
+
+/* Number on the left of a tensor. */
+static ir_value *reflected(emitter *E, ast_operator op, ir_value *a, ir_value *b, const ast_node *node) {
+    switch (op) {
+    case AST_SUB:
+        return em_op(E, "rsub", node, 2, b, a);
+    case AST_DIV:
+        if (a->type->kind == IR_INT || a->type->kind == IR_FLOAT || a->type->kind == IR_BOOL ||
+            a->type->kind == IR_NUMBER)
+            return em_op(E, "mul", node, 2, em_op(E, "reciprocal", node, 1, b), a);
+        return em_op(E, "div", node, 2, a, b);
+    case AST_ADD:
+    case AST_MUL:
+        return em_op(E, op == AST_ADD ? "add" : "mul", node, 2, b, a);
+    case AST_BITAND:
+        return em_op(E, "bitwise_and", node, 2, b, a);
+    case AST_BITOR:
+        return em_op(E, "bitwise_or", node, 2, b, a);
+    case AST_BITXOR:
+        return em_op(E, "bitwise_xor", node, 2, b, a);
+    case AST_POW:
+        return em_op(E, "pow", node, 2, a, b);
+    case AST_MOD:
+        return em_op(E, "remainder", node, 2, a, b);
+    case AST_FLOORDIV:
+        return em_op(E, "floor_divide", node, 2, em_op(E, "prim_NumToTensor", node, 1, a), b);
+    case AST_LSHIFT:
+    case AST_RSHIFT:
+        return em_op(E, op == AST_LSHIFT ? "bitwise_left_shift" : "bitwise_right_shift", node, 2,
+                     em_op(E, "prim_NumToTensor", node, 1, a), b);
+    default:
+        return em_op(E, "matmul", node, 2, a, b);
+    }
+}
+
+static ir_value *percent(emitter *E, ir_value *format, em args, const ast_node *node) {
+    ir_value *tuple;
+    if (is_tuple(args)) {
+        em items = tuple_items(E, args);
+        ir_value **values = TS_NEW_ARRAY(E->arena, ir_value *, items.count + 1);
+        for (size_t i = 0; i < items.count; i++) {
+            values[i] = em_ir(E, items.items[i], node, NULL);
+            if (!values[i])
+                return NULL;
+        }
+        tuple = em_tuple_of(E, values, items.count);
+    } else {
+        ir_value *one = em_ir(E, args, node, NULL);
+        if (!one)
+            return NULL;
+        tuple = em_tuple_of(E, &one, 1);
+    }
+    return em_row(E, "percentFormat", node, 2, format, tuple);
+}
+
+em em_binary(emitter *E, ast_operator op, em a, em b, bool in_place, const ast_node *node) {
+    if (a.kind == EM_ERROR || b.kind == EM_ERROR)
+        return em_error();
+    size_t row = 0;
+    while (row < sizeof binary_table / sizeof *binary_table && binary_table[row].op != op)
+        row++;
+    if (a.kind == EM_BINDING && a.binding->kind == FE_VALUE)
+        a = em_value(em_ir(E, a, node, NULL));
+    if (b.kind == EM_BINDING && b.binding->kind == FE_VALUE)
+        b = em_value(em_ir(E, b, node, NULL));
+    if (op == AST_ADD && is_tuple(a) && is_tuple(b))
+        return add_tuples(E, a, b);
+    int64_t n;
+    if (op == AST_MUL && is_tuple(a) && b.kind == EM_VALUE && ir_const_int(b.value, &n))
+        return repeat_tuple(E, a, n);
+    if (op == AST_MUL && is_tuple(b) && a.kind == EM_VALUE && ir_const_int(a.value, &n))
+        return repeat_tuple(E, b, n);
+    ir_value *x = em_ir(E, a, node, NULL);
+    if (!x)
+        return em_error();
+    if (op == AST_MOD && x->type->kind == IR_STR)
+        return em_value(percent(E, x, b, node));
+    if (in_place && em_class_has_method(x->type, binary_table[row].in_place_method))
+        return em_call_method0(E, x, binary_table[row].in_place_method, &b, 1, node);
+    if (em_class_has_method(x->type, binary_table[row].method))
+        return em_call_method0(E, x, binary_table[row].method, &b, 1, node);
+    ir_value *y = em_ir(E, b, node, x->type->kind == IR_LIST ? x->type : NULL);
+    if (!y)
+        return em_error();
+    if (em_class_has_method(y->type, binary_table[row].reflected)) {
+        em left = em_value(x);
+        return em_call_method0(E, y, binary_table[row].reflected, &left, 1, node);
+    }
+    if (x->type->kind == IR_LIST) {
+        if (op == AST_ADD) {
+            y = y->type->kind == IR_LIST && !ir_type_same_shape_of(x->type, y->type) &&
+                        em_conversion_cost(E, y, x->type, 0) >= 0
+                    ? em_coerce(E, y, x->type, 0, node, "the list") : y;
+            if (in_place) {
+                if (y && y->type->kind != IR_LIST)
+                    y = em_op(E, "list", node, 1, y);
+                em_op(E, "extend", node, 2, x, y);
+                return a;
+            }
+            ir_value **items;
+            size_t count;
+            if (y && !ir_type_same_shape_of(x->type, y->type) && em_is_list_literal(x, &items, &count) &&
+                em_conversion_cost(E, x, y->type, 0) >= 0)
+                x = em_coerce(E, x, y->type, 0, node, "the list");
+            return em_value(em_op(E, "add", node, 2, x, y));
+        }
+        if (op == AST_MUL && in_place && fe_operator_exists(E->fe, TS_STR("mul_"))) {
+            em_op(E, "mul_", node, 2, x, y);
+            return a;
+        }
+    }
+    if (x->type->kind == IR_DICT && y->type->kind == IR_DICT && op == AST_BITOR) {
+        ir_value *copy = in_place ? x : em_op(E, "copy", node, 1, x);
+        em_op(E, "update", node, 2, copy, y);
+        return em_value(copy);
+    }
+    bool tx = is_tensor(x), ty = is_tensor(y);
+    if (tx && in_place && binary_table[row].in_place) {
+        em_op(E, binary_table[row].in_place, node, 2, x, y);
+        return a;
+    }
+    if (!tx && ty && is_number(x->type))
+        return em_value(reflected(E, op, x, y, node));
+    if (tx || ty)
+        return em_value(em_op(E, binary_table[row].tensor, node, 2, x, y));
+    ir_kind kx = x->type->kind, ky = y->type->kind;
+    if (op == AST_POW && (kx == IR_INT || kx == IR_BOOL) && (ky == IR_INT || ky == IR_BOOL)) {
+        int64_t exponent;
+        if (!ir_const_int(y, &exponent) || exponent >= 0) {
+            x = em_coerce(E, x, em_simple(E, IR_INT), 0, node, "the base");
+            y = em_coerce(E, y, em_simple(E, IR_INT), 0, node, "the exponent");
+            return em_value(em_row(E, "pow.int_to_int", node, 2, x, y));
+        }
+    }
+    return em_value(em_op(E, binary_table[row].number, node, 2, x, y));
+}
+
+em em_unary(emitter *E, const ast_node *node) {
+    if (node->op == AST_NOT) {
+        em_condition c = em_condition_of(E, node);
+        return em_value(em_condition_ir(E, &c));
+    }
+    if (node->op == AST_NEG && node->left->kind == AST_INT) {
+        if (!node->left->is_big)
+            return em_value(ir_build_int(&E->b, -node->left->integer));
+        if (ts_str_is(node->left->text, "9223372036854775808"))
+            return em_value(ir_build_int(&E->b, INT64_MIN));
+    }
+    ir_value *v = em_expression_ir(E, node->left, NULL);
+    if (!v)
+        return em_error();
+    em_place(E, node);
+    double f;
+    if (node->op == AST_NEG && v->type->kind == IR_FLOAT && ir_const_double(v, &f))
+        return em_value(ir_build_float(&E->b, -f));
+    const char *method = node->op == AST_NEG ? "__neg__" : node->op == AST_POS ? "__pos__" : "__invert__";
+    if (em_class_has_method(v->type, method))
+        return em_call_method0(E, v, method, NULL, 0, node);
+    bool tensor = is_tensor(v);
+    if (v->type->kind == IR_BOOL)
+        v = em_coerce(E, v, em_simple(E, IR_INT), 0, node, "the operand");
+    switch (node->op) {
+    case AST_NEG:
+        return em_value(em_op(E, "neg", node, 1, v));
+    case AST_POS:
+        return tensor && fe_operator_exists(E->fe, TS_STR("positive"))
+                   ? em_value(em_op(E, "positive", node, 1, v)) : em_value(v);
+    default:
+        return em_value(em_op(E, tensor ? "bitwise_not" : "prim_invert", node, 1, v));
+    }
+}
+
+/* ---- comparison ---- */
+
+static const struct {
+    ast_operator op;
+    const char *name, *swapped, *generic, *method, *swapped_method;
+} compare_table[] = {{AST_EQ, "eq", "eq", "prim_eq", "__eq__", "__eq__"},
+                     {AST_NE, "ne", "ne", "prim_ne", "__ne__", "__ne__"},
+                     {AST_LT, "lt", "gt", "prim_lt", "__lt__", "__gt__"},
+                     {AST_LE, "le", "ge", "prim_le", "__le__", "__ge__"},
+                     {AST_GT, "gt", "lt", "prim_gt", "__gt__", "__lt__"},
+                     {AST_GE, "ge", "le", "prim_ge", "__ge__", "__le__"}};
+
+static ir_value *negate(emitter *E, ir_value *v, const ast_node *node) {
+    bool b;
+    if (v && ir_const_bool(v, &b))
+        return ir_build_bool(&E->b, !b);
+    return v ? em_row(E, "__not__", node, 1, v) : NULL;
+}
+
+/* Fields of two objects of a dataclass, compared as tuples. */
+static ir_value *compare_dataclass(emitter *E, const char *row, ir_value *a, ir_value *b,
+                                   const ast_node *node) {
+    const ir_class *c = a->type->class_;
+    ir_value *sides[2] = {a, b}, *tuples[2];
+    for (int s = 0; s < 2; s++) {
+        ir_value **items = TS_NEW_ARRAY(E->arena, ir_value *, c->field_count + 1);
+        for (size_t i = 0; i < c->field_count; i++) {
+            ir_op *op = ir_build_op(&E->b, IR_OP_GET_ATTR, &sides[s], 1, &c->fields[i].type, 1);
+            op->name = c->fields[i].name;
+            items[i] = op->results[0];
+        }
+        tuples[s] = em_tuple_of(E, items, c->field_count);
+    }
+    return em_row(E, row, node, 2, tuples[0], tuples[1]);
+}
+
+static ir_value *identity(emitter *E, ast_operator op, em a, em b, const ast_node *node) {
+    bool negated = op == AST_IS_NOT || op == AST_NE;
+    bool sa = a.kind == EM_BINDING && a.binding->kind != FE_VALUE;
+    bool sb = b.kind == EM_BINDING && b.binding->kind != FE_VALUE;
+    if (sa || sb) {
+        bool same = sa && sb && a.binding->kind == b.binding->kind &&
+                    a.binding->function == b.binding->function && a.binding->class_ == b.binding->class_ &&
+                    ts_str_equal(a.binding->path, b.binding->path);
+        return ir_build_bool(&E->b, same != negated);
+    }
+    ir_value *x = em_ir(E, a, node, NULL), *y = em_ir(E, b, node, NULL);
+    return em_row(E, negated ? "__isnot__" : "__is__", node, 2, x, y);
+}
+
+static bool is_none(em v) {
+    return (v.kind == EM_VALUE && v.value->type->kind == IR_NONE) ||
+           (v.kind == EM_BINDING && v.binding->kind == FE_VALUE && rt_is_none(v.binding->value));
+}
+
+static ir_value *contains(emitter *E, em item, em container, const ast_node *node) {
+    if (container.kind == EM_VALUE && em_class_has_method(container.value->type, "__contains__")) {
+        em r = em_call_method0(E, container.value, "__contains__", &item, 1, node);
+        return r.kind == EM_VALUE ? em_truth(E, r, node) : NULL;
+    }
+    if (container.kind == EM_VALUE && container.value->type->kind == IR_CLASS &&
+        container.value->type->class_->base.kind == RT_CLASS_MODULE) {
+        ir_value *k = em_ir(E, item, node, NULL);
+        rt_value key;
+        if (k && ir_const_value(k, &key) && key.tag == RT_TAG_STR)
+            return ir_build_bool(&E->b, em_find_field(container.value->type->class_,
+                                                      rt_str_text(key.as.str)) != NULL);
+    }
+    if (container.kind == EM_ITEMS && ts_str_is(container.name, "keys"))
+        container = em_value(container.value);
+    if (is_tuple(container)) { /* item by item, so that user's __eq__ and tensors work */
+        em items = tuple_items(E, container);
+        bool plain = true;
+        for (size_t i = 0; i < items.count; i++) {
+            ir_value *v = em_ir(E, items.items[i], node, NULL);
+            plain = plain && v && v->type->kind != IR_CLASS;
+        }
+        if (!plain) {
+            EM_UNSUPPORTED(E, node, "`in` over these items is not supported yet");
+            return NULL;
+        }
+    }
+    ir_value *c = em_ir(E, container, node, NULL);
+    ir_value *x = em_ir(E, item, node, NULL);
+    if (!c || !x)
+        return NULL;
+    if (c->type->kind == IR_OPTIONAL)
+        c = em_check_cast(E, c, c->type->args[0]);
+    if (c->type->kind == IR_TENSOR) {
+        ir_value *eq = em_op(E, "eq", node, 2, c, x);
+        ir_value *any = em_op(E, "any", node, 1, eq);
+        return em_op(E, "Bool", node, 1, any);
+    }
+    if (c->type->kind == IR_LIST && c->type->args[0]->kind == IR_CLASS &&
+        em_class_has_method(c->type->args[0], "__eq__")) {
+        EM_UNSUPPORTED(E, node, "`in` over a list of objects with __eq__ is not supported yet");
+        return NULL;
+    }
+    return em_row(E, "prim_contains", node, 2, c, x);
+}
+
+ir_value *em_compare_two(emitter *E, ast_operator op, em a, em b, const ast_node *node) {
+    if (a.kind == EM_ERROR || b.kind == EM_ERROR)
+        return NULL;
+    if (op == AST_IN || op == AST_NOT_IN) {
+        ir_value *v = contains(E, a, b, node);
+        return op == AST_IN ? v : negate(E, v, node);
+    }
+    if (is_none(a) || is_none(b)) {
+        em other = is_none(b) ? a : b;
+        if (op == AST_IS || op == AST_IS_NOT || op == AST_EQ || op == AST_NE) {
+            em_condition c = em_none_test(E, other, NULL, op == AST_IS_NOT || op == AST_NE, node);
+            return em_condition_ir(E, &c);
+        }
+    }
+    if (op == AST_IS || op == AST_IS_NOT)
+        return identity(E, op, a, b, node);
+    if ((a.kind == EM_BINDING && a.binding->kind != FE_VALUE) ||
+        (b.kind == EM_BINDING && b.binding->kind != FE_VALUE))
+        return identity(E, op, a, b, node);
+    ir_value *x = em_ir(E, a, node, NULL), *y = em_ir(E, b, node, NULL);
+    if (!x || !y)
+        return NULL;
+    size_t row = 0;
+    while (compare_table[row].op != op)
+        row++;
+    const ir_type *tx = x->type, *ty = y->type;
+    em ex = em_value(x), ey = em_value(y);
+    if (em_class_has_method(tx, compare_table[row].method)) {
+        em r = em_call_method0(E, x, compare_table[row].method, &ey, 1, node);
+        return em_truth(E, r, node);
+    }
+    if (op == AST_NE && em_class_has_method(tx, "__eq__"))
+        return negate(E, em_truth(E, em_call_method0(E, x, "__eq__", &ey, 1, node), node), node);
+    if (em_class_has_method(ty, compare_table[row].swapped_method)) {
+        em r = em_call_method0(E, y, compare_table[row].swapped_method, &ex, 1, node);
+        return em_truth(E, r, node);
+    }
+    if (tx->kind == IR_CLASS && tx == ty && fe_class_of(tx->class_) &&
+        fe_class_of(tx->class_)->is_dataclass)
+        return compare_dataclass(E, compare_table[row].generic, x, y, node);
+    if (tx->kind == IR_CLASS || ty->kind == IR_CLASS) {
+        if (op == AST_EQ || op == AST_NE)
+            return identity(E, op, ex, ey, node);
+        EM_ERR(E, node, "%s and %s cannot be ordered", em_type_text(E, tx), em_type_text(E, ty));
+        return NULL;
+    }
+    bool numbers = is_number(tx) && is_number(ty);
+    bool strings = tx->kind == IR_STR && ty->kind == IR_STR;
+    if (is_tensor(x) || is_tensor(y)) {
+        if (!is_tensor(x) && is_number(tx))
+            return em_op(E, compare_table[row].swapped, node, 2, y, x);
+        if ((op == AST_EQ || op == AST_NE) && !is_number(ty) && !is_tensor(y))
+            return em_row(E, compare_table[row].generic, node, 2, x, y);
+        return em_op(E, compare_table[row].name, node, 2, x, y);
+    }
+    if (numbers || strings)
+        return em_op(E, compare_table[row].name, node, 2, x, y);
+    return em_row(E, compare_table[row].generic, node, 2, x, y);
+}
+
+em em_compare(emitter *E, const ast_node *node) {
+    em left = em_expression(E, node->list.items[0], NULL);
+    em right = em_expression(E, node->list.items[1], NULL);
+    if (left.kind == EM_ERROR || right.kind == EM_ERROR)
+        return em_error();
+    em_place(E, node);
+    ir_value *v = em_compare_two(E, node->ops[0], left, right, node);
+    if (!v)
+        return em_error();
+    size_t count = node->list.count;
+    if (count == 2)
+        return em_value(v);
+    /* a < b < c: c is evaluated only where a < b. */
+    em_choice *choices = TS_NEW_ARRAY(E->arena, em_choice, count);
+    size_t open = 0;
+    for (size_t i = 2; i < count && v; i++) {
+        if (right.kind != EM_VALUE)
+            right = em_value(em_ir(E, right, node, NULL));
+        em_choose(E, &choices[open++], em_truth(E, em_value(v), node));
+        em next = em_expression(E, node->list.items[i], NULL);
+        v = em_compare_two(E, node->ops[i - 1], right, next, node);
+        right = next;
+    }
+    bool failed = !v;
+    while (open) {
+        em_choice *c = &choices[--open];
+        em_choose_other(E, c, v);
+        v = em_choose_end(E, c, ir_build_bool(&E->b, false), node);
+    }
+    return failed ? em_error() : em_value(v);
+}

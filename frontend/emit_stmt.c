@@ -1,0 +1,424 @@
+/* frontend/emit_stmt.c - statements but for loops and assignments. */
+#include "frontend/emit_internal.h"
+
+enum { MAX_DEPTH = 1500 };
+
+void em_set_flag(emitter *E, size_t flag, bool value) {
+    E->env.slots[flag] = (em_slot){.is_set = true, .v = em_value(ir_build_bool(&E->b, value))};
+}
+
+void em_reset_flags(emitter *E) {
+    for (size_t i = 0; i < EM_SLOT_FIRST; i++)
+        E->env.slots[i] = (em_slot){0};
+}
+
+bool em_flag_is_dynamic(emitter *E, size_t flag) {
+    bool known;
+    em_slot *s = &E->env.slots[flag];
+    return s->is_set && !ir_const_bool(s->v.value, &known);
+}
+
+void em_give_result(emitter *E, ir_value *v) {
+    E->env.slots[EM_SLOT_RESULT] = (em_slot){.is_set = true, .v = em_value(v)};
+    em_set_flag(E, EM_SLOT_EXITED, true);
+    if (E->loop_depth) {
+        em_set_flag(E, EM_SLOT_BREAK, true);
+        em_set_flag(E, EM_SLOT_RETURNED, true);
+    }
+    E->env.state = EM_EXITED;
+}
+
+void em_return_value(emitter *E, const ast_node *value, const ast_node *node) {
+    ir_value *v = value ? em_expression_ir(E, value, E->declared_return) : ir_build_none(&E->b);
+    if (v && E->declared_return)
+        v = em_coerce(E, v, E->declared_return, 0, value ? value : node, "the returned value");
+    if (!v)
+        v = em_uninitialized(E, E->declared_return ? E->declared_return : em_simple(E, IR_NONE));
+    em_give_result(E, v);
+}
+
+/* ---- leaving ---- */
+
+static bool has_break(const ast_list *list) {
+    for (size_t i = 0; i < list->count; i++) {
+        const ast_node *s = list->items[i];
+        if (s->kind == AST_BREAK)
+            return true;
+        if (s->kind == AST_WHILE || s->kind == AST_FOR) {
+            if (has_break(&s->orelse))
+                return true;
+            continue;
+        }
+        if (s->kind == AST_FUNCTION || s->kind == AST_CLASS)
+            continue;
+        if (has_break(&s->body) || has_break(&s->orelse) || has_break(&s->finally_body))
+            return true;
+    }
+    return false;
+}
+
+bool em_is_endless(const ast_node *loop) {
+    return loop->kind == AST_WHILE && !has_break(&loop->body) &&
+           (loop->test->kind == AST_TRUE || (loop->test->kind == AST_INT && loop->test->integer));
+}
+
+bool em_always_leaves(const ast_list *list, bool *out_exits) {
+    for (size_t i = 0; i < list->count; i++) {
+        const ast_node *s = list->items[i];
+        bool a = false, b = false;
+        switch (s->kind) {
+        case AST_RETURN:
+        case AST_BREAK:
+        case AST_CONTINUE:
+            *out_exits = true;
+            return true;
+        case AST_RAISE:
+            return true;
+        case AST_IF:
+            if (em_always_leaves(&s->body, &a) && em_always_leaves(&s->orelse, &b)) {
+                *out_exits = *out_exits || a || b;
+                return true;
+            }
+            break;
+        case AST_WITH:
+            if (em_always_leaves(&s->body, &a)) {
+                *out_exits = *out_exits || a;
+                return true;
+            }
+            break;
+        case AST_WHILE:
+            if (em_is_endless(s)) {
+                *out_exits = true;
+                return true;
+            }
+            break;
+        default:
+            break;
+        }
+    }
+    return false;
+}
+
+/* ---- if ---- */
+
+static uint32_t end_of(const ast_node *node) { return node->offset + node->length; }
+
+/* Emits the if; where one arm always leaves, the statements after it go into the other, so that
+ * they need no flag. True: they are done. */
+static bool emit_if(emitter *E, const ast_node *node, const ast_list *list, size_t next) {
+    em_condition c = em_condition_of(E, node->test);
+    if (c.known >= 0) {
+        em_apply_facts(E, c.known ? &c.if_true : &c.if_false);
+        em_statements(E, c.known ? &node->body : &node->orelse, 0);
+        return false;
+    }
+    if (!c.value)
+        return false;
+    bool exits_a = false, exits_b = false;
+    bool leaves_a = em_always_leaves(&node->body, &exits_a);
+    bool leaves_b = em_always_leaves(&node->orelse, &exits_b);
+    bool rest_in_b = leaves_a && exits_a && !leaves_b && next < list->count;
+    bool rest_in_a = leaves_b && exits_b && !leaves_a && next < list->count;
+    em_place(E, node);
+    em_env before = em_env_copy(E);
+    ir_op *op = ir_build_if(&E->b, c.value);
+    ir_block *here = em_enter(E, op->regions[0]);
+    em_apply_facts(E, &c.if_true);
+    em_statements(E, &node->body, 0);
+    if (rest_in_a)
+        em_statements(E, list, next);
+    em_branch a = {.block = E->b.block, .env = E->env};
+    em_enter(E, op->regions[1]);
+    E->env = before;
+    E->env = em_env_copy(E);
+    em_apply_facts(E, &c.if_false);
+    em_statements(E, &node->orelse, 0);
+    if (rest_in_b)
+        em_statements(E, list, next);
+    em_branch b = {.block = E->b.block, .env = E->env};
+    em_leave(E, here);
+    bool rest = rest_in_a || rest_in_b;
+    em_merge(E, op, &before, &a, &b, end_of(rest ? list->items[list->count - 1] : node));
+    return rest;
+}
+
+/* What follows a statement that may have left: under the flag's negation. */
+static void rest_if_live(emitter *E, const ast_list *list, size_t from) {
+    em_env before = em_env_copy(E);
+    ir_op *op = ir_build_if(&E->b, E->env.slots[EM_SLOT_EXITED].v.value);
+    em_branch a = {.block = op->regions[0], .env = em_env_copy(E)};
+    ir_block *here = em_enter(E, op->regions[0]);
+    a.env.slots[EM_SLOT_EXITED].v = em_value(ir_build_bool(&E->b, true));
+    a.env.state = EM_EXITED;
+    em_enter(E, op->regions[1]);
+    em_reset_flags(E);
+    em_statements(E, list, from);
+    em_branch b = {.block = E->b.block, .env = E->env};
+    em_leave(E, here);
+    em_merge(E, op, &before, &a, &b, end_of(list->items[list->count - 1]));
+}
+
+/* ---- raise, assert ---- */
+
+void em_raise_named(emitter *E, ts_str exception, ir_value *message) {
+    ir_op *op = ir_build_op(&E->b, IR_OP_RAISE, &message, 1, NULL, 0);
+    op->name = exception;
+    E->env.state = EM_UNREACHABLE;
+}
+
+void em_raise(emitter *E, const ast_node *node) {
+    if (!node->left) {
+        EM_UNSUPPORTED(E, node, "raise without an exception is not supported yet");
+        return;
+    }
+    em v = em_expression(E, node->left, NULL);
+    if (v.kind == EM_BINDING && v.binding->kind == FE_CLASS &&
+        v.binding->class_->kind == RT_CLASS_EXCEPTION)
+        v = (em){.kind = EM_EXCEPTION, .binding = v.binding};
+    if (v.kind == EM_ERROR)
+        return;
+    if (v.kind != EM_EXCEPTION) {
+        EM_ERR(E, node->left, "expected an exception to raise");
+        return;
+    }
+    em_place(E, node);
+    ir_value *message = v.value ? v.value : ir_build_str(&E->b, (ts_str){"", 0});
+    em_raise_named(E, v.binding->class_->bare_name, message);
+}
+
+static void emit_assert(emitter *E, const ast_node *node) {
+    em_condition c = em_condition_of(E, node->test);
+    if (c.known == 1 || (c.known < 0 && !c.value)) {
+        em_apply_facts(E, &c.if_true);
+        return;
+    }
+    em_place(E, node);
+    em_env before = em_env_copy(E);
+    ir_op *op = NULL;
+    ir_block *here = E->b.block;
+    if (c.known < 0) {
+        op = ir_build_if(&E->b, c.value);
+        em_enter(E, op->regions[1]);
+    }
+    em_apply_facts(E, &c.if_false);
+    ir_value *message = NULL;
+    if (node->right)
+        message = em_to_str(E, em_expression(E, node->right, NULL), node->right);
+    if (!message)
+        message = ir_build_str(&E->b, (ts_str){"", 0});
+    em_place(E, node);
+    em_raise_named(E, TS_STR("AssertionError"), message);
+    if (!op)
+        return;
+    em_branch b = {.block = E->b.block, .env = E->env};
+    em_enter(E, op->regions[0]);
+    E->env = before;
+    E->env = em_env_copy(E);
+    em_apply_facts(E, &c.if_true);
+    em_branch a = {.block = E->b.block, .env = E->env};
+    em_leave(E, here);
+    em_merge(E, op, &before, &a, &b, end_of(node));
+}
+
+/* ---- with ---- */
+
+typedef struct open_context {
+    ir_value *object;    /* whose __exit__ is called */
+    ir_value *grad_mode; /* or the mode to go back to */
+} open_context;
+
+static bool is_named(em v, const char *path) {
+    return v.kind == EM_BINDING && v.binding->kind == FE_NAME && ts_str_is(v.binding->path, path);
+}
+
+static bool open_grad_mode(emitter *E, const ast_node *context, open_context *out) {
+    if (context->kind != AST_CALL)
+        return false;
+    fe_binding b = fe_resolve_dotted(E->fe, E->scope, context->left);
+    em callee = {.kind = EM_BINDING, .binding = &b};
+    ir_value *mode = NULL;
+    if (is_named(callee, "torch.no_grad") || is_named(callee, "torch.inference_mode") ||
+        is_named(callee, "torch.autograd.no_grad"))
+        mode = ir_build_bool(&E->b, false);
+    else if (is_named(callee, "torch.enable_grad") || is_named(callee, "torch.autograd.enable_grad"))
+        mode = ir_build_bool(&E->b, true);
+    else if (is_named(callee, "torch.set_grad_enabled") && context->list.count == 1)
+        mode = em_expression_ir(E, context->list.items[0], NULL);
+    if (!mode)
+        return false;
+    out->grad_mode = em_op(E, "is_grad_enabled", context, 0);
+    em_op(E, "set_grad_enabled", context, 1, mode);
+    return true;
+}
+
+void em_with(emitter *E, const ast_node *node) {
+    size_t count = node->list.count;
+    open_context *open = TS_NEW_ARRAY(E->arena, open_context, count);
+    for (size_t i = 0; i < count; i++) {
+        const ast_node *item = node->list.items[i];
+        if (open_grad_mode(E, item->left, &open[i]))
+            continue;
+        ir_value *object = em_expression_ir(E, item->left, NULL);
+        if (!object)
+            continue;
+        if (!em_class_has_method(object->type, "__enter__")) {
+            EM_UNSUPPORTED(E, item->left, "with over %s is not supported yet",
+                           em_type_text(E, object->type));
+            continue;
+        }
+        open[i].object = object;
+        em entered = em_call_method0(E, object, "__enter__", NULL, 0, item);
+        if (item->right && entered.kind == EM_VALUE)
+            em_assign(E, item->right, entered, item);
+    }
+    em_statements(E, &node->body, 0);
+    if (E->env.state == EM_UNREACHABLE)
+        return;
+    for (size_t i = count; i-- > 0;) {
+        if (open[i].grad_mode)
+            em_op(E, "set_grad_enabled", node, 1, open[i].grad_mode);
+        if (!open[i].object)
+            continue;
+        em none = em_value(ir_build_none(&E->b));
+        em args[3] = {none, none, none};
+        em_call_method0(E, open[i].object, "__exit__", args, 3, node);
+    }
+}
+
+/* ---- imports inside functions ---- */
+
+static void emit_import(emitter *E, const ast_node *node) {
+    for (size_t i = 0; i < node->list.count; i++) {
+        const ast_node *alias = node->list.items[i];
+        ts_str as = alias->other.length ? alias->other : alias->text;
+        fe_binding b = {.kind = FE_NAMESPACE, .path = alias->text};
+        if (node->kind == AST_IMPORT_FROM) {
+            b = fe_namespace_get(E->fe, node->text, alias->text);
+        } else {
+            if (!fe_namespace_exists(E->fe, alias->text))
+                b.kind = FE_UNBOUND;
+            if (!alias->other.length) {
+                size_t n = 0;
+                while (n < as.length && as.data[n] != '.')
+                    n++;
+                as.length = b.path.length = n;
+            }
+        }
+        if (b.kind == FE_UNBOUND) {
+            EM_UNSUPPORTED(E, node, "import of %.*s is not supported yet",
+                           TS_STR_ARG(node->kind == AST_IMPORT_FROM ? node->text : alias->text));
+            continue;
+        }
+        size_t slot = (size_t)fe_map_get(&E->variables, as);
+        if (slot)
+            E->env.slots[slot - 1] = (em_slot){.is_set = true, .v = em_binding(E, b)};
+    }
+}
+
+/* ---- one statement ---- */
+
+static void statement(emitter *E, const ast_node *s) {
+    em_place(E, s);
+    switch (s->kind) {
+    case AST_EXPR_STMT:
+        if (s->left->kind != AST_STRING && s->left->kind != AST_ELLIPSIS)
+            em_expression(E, s->left, NULL);
+        break;
+    case AST_ASSIGN: {
+        const ast_node *first = s->list.items[0];
+        em v = em_expression(E, s->right, em_hint_of_target(E, first));
+        if (v.kind == EM_ERROR)
+            break;
+        if (s->list.count > 1 && v.kind == EM_TUPLE) {
+            ir_value *one = em_ir(E, v, s->right, NULL);
+            v = em_value(one);
+        }
+        for (size_t i = 0; i < s->list.count && v.kind != EM_ERROR; i++)
+            em_assign(E, s->list.items[i], v, s);
+        break;
+    }
+    case AST_ANN_ASSIGN:
+        em_annotated(E, s);
+        break;
+    case AST_AUG_ASSIGN:
+        em_augmented(E, s);
+        break;
+    case AST_RETURN:
+        em_return_value(E, s->left, s);
+        break;
+    case AST_WHILE:
+        em_while(E, s);
+        break;
+    case AST_FOR:
+        em_for(E, s);
+        break;
+    case AST_BREAK:
+    case AST_CONTINUE:
+        if (!E->loop_depth) {
+            EM_ERR(E, s, "%s outside a loop", s->kind == AST_BREAK ? "break" : "continue");
+            break;
+        }
+        em_set_flag(E, EM_SLOT_EXITED, true);
+        if (s->kind == AST_BREAK)
+            em_set_flag(E, EM_SLOT_BREAK, true);
+        E->env.state = EM_EXITED;
+        break;
+    case AST_PASS:
+    case AST_GLOBAL:
+    case AST_NONLOCAL:
+        break;
+    case AST_ASSERT:
+        emit_assert(E, s);
+        break;
+    case AST_RAISE:
+        em_raise(E, s);
+        break;
+    case AST_WITH:
+        em_with(E, s);
+        break;
+    case AST_DELETE:
+        em_delete(E, s);
+        break;
+    case AST_FUNCTION: {
+        size_t slot = (size_t)fe_map_get(&E->variables, s->text);
+        if (slot)
+            E->env.slots[slot - 1] = (em_slot){.is_set = true, .v = {.kind = EM_CLOSURE, .node = s}};
+        break;
+    }
+    case AST_IMPORT:
+    case AST_IMPORT_FROM:
+        emit_import(E, s);
+        break;
+    case AST_TRY:
+        EM_UNSUPPORTED(E, s, "try is not supported yet");
+        break;
+    case AST_CLASS:
+        EM_UNSUPPORTED(E, s, "a class inside a function is not supported yet");
+        break;
+    default:
+        EM_UNSUPPORTED(E, s, "this statement (%s) is not supported yet", ast_kind_name(s->kind));
+        break;
+    }
+}
+
+void em_statements(emitter *E, const ast_list *list, size_t from) {
+    if (++E->depth > MAX_DEPTH) {
+        EM_ERR(E, from < list->count ? list->items[from] : NULL, "the code is nested too deeply");
+        E->env.state = EM_UNREACHABLE;
+        E->depth--;
+        return;
+    }
+    for (size_t i = from; i < list->count && E->env.state == EM_LIVE; i++) {
+        if (em_flag_is_dynamic(E, EM_SLOT_EXITED)) {
+            rest_if_live(E, list, i);
+            break;
+        }
+        if (list->items[i]->kind == AST_IF) {
+            if (emit_if(E, list->items[i], list, i + 1))
+                break;
+        } else {
+            statement(E, list->items[i]);
+        }
+    }
+    E->depth--;
+}

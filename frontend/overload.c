@@ -1,0 +1,556 @@
+/* frontend/overload.c - picks the overload of an operator: rows of the core table and functions of
+ * the library, told apart by what their parameters take; implicit conversions cost, the cheapest
+ * candidate wins, the first of equals. */
+#include <stdarg.h>
+
+#include "frontend/emit_internal.h"
+
+enum { MAX_CANDIDATES = 64, MAX_PARAMETERS = 64, COST_IMPOSSIBLE = -1 };
+
+struct fe_overload_table {
+    fe_map rows; /* "add" -> row_list*: core rows of that name */
+};
+
+typedef struct row_list {
+    rt_op *items;
+    size_t count, capacity;
+} row_list;
+
+static struct fe_overload_table *table_of(fe_context *fe) {
+    if (fe->overloads)
+        return fe->overloads;
+    struct fe_overload_table *table = TS_NEW(fe->arena, struct fe_overload_table);
+    fe->overloads = table;
+    for (int op = 0; op < OP_COUNT; op++) {
+        ts_str name = rt_op_name((rt_op)op);
+        for (size_t i = 1; i < name.length; i++)
+            if (name.data[i] == '.') {
+                name.length = i;
+                break;
+            }
+        row_list *list = fe_map_get(&table->rows, name);
+        if (!list) {
+            list = TS_NEW(fe->arena, row_list);
+            fe_map_set(fe->arena, &table->rows, name, list);
+        }
+        TS_APPEND(fe->arena, list->items, list->count, list->capacity, (rt_op)op);
+    }
+    return table;
+}
+
+static bool name_exists(fe_context *fe, ts_str name) {
+    return fe_map_get(&table_of(fe)->rows, name) || fe_library_overloads(fe, name, NULL, 0);
+}
+
+static bool is_in_place(ts_str name, ts_str *out_pure) {
+    if (name.length < 2 || name.data[name.length - 1] != '_' || name.data[name.length - 2] == '_')
+        return false;
+    *out_pure = (ts_str){name.data, name.length - 1};
+    return true;
+}
+
+bool fe_operator_exists(fe_context *fe, ts_str name) {
+    ts_str pure;
+    return name_exists(fe, name) || (is_in_place(name, &pure) && name_exists(fe, pure));
+}
+
+/* ---- conversions ---- */
+
+static int element_cost(emitter *E, ir_value *item, const ir_type *want, int cost) {
+    int c = em_conversion_cost(E, item, want, 0);
+    return c < 0 ? c : (c > cost ? c : cost);
+}
+
+static int type_cost(emitter *E, const ir_type *from, const ir_type *want) {
+    if (ir_type_is_subtype(from, want) && want->kind != IR_ANY)
+        return want->kind == IR_NUMBER && from->kind != IR_NUMBER ? 1 : 0;
+    bool is_number = from->kind == IR_NUMBER;
+    bool is_tensor = from->kind == IR_TENSOR;
+    switch (want->kind) {
+    case IR_ANY:
+        return 8;
+    case IR_OPTIONAL:
+        if (from->kind == IR_OPTIONAL)
+            return type_cost(E, from->args[0], want->args[0]);
+        return type_cost(E, from, want->args[0]);
+    case IR_FLOAT:
+        return from->kind == IR_INT ? 3 : from->kind == IR_BOOL ? 4 : is_number ? 6
+               : is_tensor ? 30 : COST_IMPOSSIBLE;
+    case IR_INT:
+        return from->kind == IR_BOOL ? 2 : is_number ? 12 : is_tensor ? 30 : COST_IMPOSSIBLE;
+    case IR_BOOL:
+        return is_tensor ? 30 : is_number ? 31 : COST_IMPOSSIBLE;
+    case IR_COMPLEX:
+        return from->kind == IR_INT || from->kind == IR_FLOAT || from->kind == IR_BOOL
+                   ? 5 : is_number ? 7 : COST_IMPOSSIBLE;
+    case IR_NUMBER:
+        return is_tensor ? 29 : COST_IMPOSSIBLE;
+    case IR_TENSOR:
+        return from->kind == IR_INT || from->kind == IR_FLOAT || from->kind == IR_BOOL ||
+                       from->kind == IR_COMPLEX || is_number
+                   ? 20 : COST_IMPOSSIBLE;
+    case IR_DEVICE:
+        return from->kind == IR_STR ? 2 : COST_IMPOSSIBLE;
+    default:
+        return COST_IMPOSSIBLE;
+    }
+}
+
+int em_conversion_cost(emitter *E, ir_value *v, const ir_type *want, int64_t fixed_length) {
+    const ir_type *from = v->type;
+    if (want->kind == IR_OPTIONAL && want->args[0]->kind == IR_LIST) {
+        if (from->kind == IR_NONE)
+            return 0;
+        if (from->kind != IR_OPTIONAL)
+            return em_conversion_cost(E, v, want->args[0], fixed_length);
+    }
+    if (want->kind == IR_LIST) {
+        const ir_type *element = want->args[0];
+        ir_value **items;
+        size_t count;
+        if (ir_type_is_subtype(from, want))
+            return 0;
+        if (em_is_list_literal(v, &items, &count)) {
+            int cost = 2;
+            for (size_t i = 0; i < count && cost >= 0; i++)
+                cost = element_cost(E, items[i], element, cost);
+            return cost;
+        }
+        if (from->kind == IR_TUPLE) {
+            int cost = 1;
+            for (size_t i = 0; i < from->arg_count && cost >= 0; i++) {
+                int c = type_cost(E, from->args[i], element);
+                cost = c < 0 ? c : (c > cost ? c : cost);
+            }
+            return cost;
+        }
+        if (from->kind == IR_LIST) {
+            const ir_type *have = from->args[0];
+            if ((element->kind == IR_OPTIONAL || element->kind == IR_NUMBER || element->kind == IR_ANY) &&
+                ir_type_is_subtype(have, element))
+                return 1;
+            rt_value c; /* a constant list of ints for floats */
+            if (ir_const_value(v, &c) && c.tag == RT_TAG_LIST && type_cost(E, have, element) >= 0)
+                return 3;
+            return COST_IMPOSSIBLE;
+        }
+        if (fixed_length && (from->kind == IR_INT || from->kind == IR_FLOAT ||
+                             from->kind == IR_BOOL || from->kind == IR_NUMBER)) {
+            int c = type_cost(E, from, element);
+            return c < 0 || element->kind == IR_TENSOR ? COST_IMPOSSIBLE : 5 + c;
+        }
+        if (fixed_length && from->kind == IR_TENSOR && element->kind == IR_INT)
+            return 35;
+    }
+    int cost = type_cost(E, from, want);
+    if (cost >= 0)
+        return cost;
+    if (from->kind == IR_OPTIONAL || from->kind == IR_UNION) {
+        const ir_type *inner = ir_type_without_none(E->m, from);
+        if (inner != from && inner->kind != IR_NONE) {
+            int c = type_cost(E, inner, want);
+            if (c >= 0)
+                return 50 + c;
+            if (inner->kind == IR_LIST && want->kind == IR_LIST && ir_type_is_subtype(inner, want))
+                return 50;
+        }
+        if (from->kind == IR_UNION)
+            for (size_t i = 0; i < from->arg_count; i++)
+                if (ir_type_is_subtype(from->args[i], want))
+                    return 60;
+    }
+    if (from->kind == IR_ANY)
+        return 70;
+    return COST_IMPOSSIBLE;
+}
+
+/* ---- candidates ---- */
+
+typedef struct candidate {
+    rt_op op;              /* or */
+    fe_function *function; /* of the library */
+    const ir_schema *schema;
+    em_signature *signature;
+    size_t count; /* of parameters */
+    int cost;
+    int source[MAX_PARAMETERS]; /* argument for each parameter; -1 default; -2 packed */
+    size_t pack_from, pack_count;
+    ts_str why;
+} candidate;
+
+static em_parameter parameter_of(const candidate *c, size_t i) {
+    if (c->signature)
+        return c->signature->parameters[i];
+    const ir_schema_arg *a = &c->schema->args[i];
+    return (em_parameter){.name = a->name, .type = a->type, .has_default = a->has_default,
+                          .is_keyword_only = a->is_keyword_only,
+                          .default_value = a->default_value, .fixed_length = a->fixed_length};
+}
+
+static ts_str candidate_name(const candidate *c) {
+    return c->function ? c->function->bare_name : rt_op_name(c->op);
+}
+
+static bool same_parameter(ts_str parameter, ts_str given) {
+    static const char *const aliases[][2] = {{"dim", "axis"}, {"keepdim", "keepdims"},
+                                             {"self", "input"}, {"input", "self"}, {"dims", "axis"},
+                                             {"dim", "dims"}, {"dims", "dim"}, {"other", "x2"},
+                                             {"size", "shape"}, {"self", "x"}, {"tensors", "arrays"},
+                                             {"condition", "cond"}};
+    if (ts_str_equal(parameter, given))
+        return true;
+    for (size_t i = 0; i < sizeof aliases / sizeof *aliases; i++)
+        if (ts_str_is(parameter, aliases[i][0]) && ts_str_is(given, aliases[i][1]))
+            return true;
+    return false;
+}
+
+static bool takes_sizes(em_parameter p) {
+    const ir_type *t = p.type->kind == IR_OPTIONAL ? p.type->args[0] : p.type;
+    return t->kind == IR_LIST && t->args[0]->kind == IR_INT;
+}
+
+static const char *text_of(emitter *E, const ir_type *t) { return em_type_text(E, t); }
+
+/* Which argument goes to which parameter, and what it costs. */
+static void match(emitter *E, candidate *c, const em_arguments *args, ir_value *const *values) {
+    ts_arena *arena = E->arena;
+    c->cost = COST_IMPOSSIBLE;
+    if (c->signature && c->signature->failed) {
+        c->why = TS_STR("its signature has errors");
+        return;
+    }
+    if (c->count > MAX_PARAMETERS) {
+        c->why = TS_STR("it has too many parameters");
+        return;
+    }
+    for (size_t i = 0; i < c->count; i++)
+        c->source[i] = -1;
+    size_t positional = 0, room = 0;
+    while (positional < args->count && !args->items[positional].name.length)
+        positional++;
+    while (room < c->count && !parameter_of(c, room).is_keyword_only)
+        room++;
+    size_t at = 0;
+    for (size_t i = 0; i < positional; i++) {
+        if (at < room && takes_sizes(parameter_of(c, at)) && positional - i > 1 &&
+            (positional > room) &&
+            (values[i]->type->kind == IR_INT || values[i]->type->kind == IR_TENSOR) && at + 1 == room) {
+            c->source[at] = -2; /* x.view(2, 3) */
+            c->pack_from = i;
+            c->pack_count = positional - i;
+            at++;
+            i = positional;
+            break;
+        }
+        /* torch.zeros(2, 3), x.permute(0, 1): further positional parameters after the sizes */
+        if (at < room && takes_sizes(parameter_of(c, at)) && positional - i > 1 &&
+            values[i]->type->kind == IR_INT && positional - i > room - at) {
+            c->source[at] = -2;
+            c->pack_from = i;
+            c->pack_count = positional - i;
+            at++;
+            break;
+        }
+        if (at == room) {
+            c->why = ts_arena_format(arena, "takes %zu positional argument%s, %zu were given", room,
+                                     room == 1 ? "" : "s", positional);
+            return;
+        }
+        c->source[at++] = (int)i;
+    }
+    for (size_t i = positional; i < args->count; i++) {
+        ts_str name = args->items[i].name;
+        size_t k = 0;
+        while (k < c->count && !ts_str_equal(parameter_of(c, k).name, name))
+            k++;
+        if (k == c->count)
+            for (k = 0; k < c->count && !same_parameter(parameter_of(c, k).name, name);)
+                k++;
+        if (k == c->count) {
+            c->why = ts_arena_format(arena, "has no parameter '%.*s'", TS_STR_ARG(name));
+            return;
+        }
+        if (c->source[k] != -1) {
+            c->why = ts_arena_format(arena, "argument '%.*s' is given twice", TS_STR_ARG(name));
+            return;
+        }
+        c->source[k] = (int)i;
+    }
+    int cost = 0;
+    ir_type_bindings bindings = {0};
+    for (size_t i = 0; i < c->count; i++) {
+        em_parameter p = parameter_of(c, i);
+        if (c->source[i] == -1) {
+            if (!p.has_default) {
+                c->why = ts_arena_format(arena, "argument '%.*s' is missing", TS_STR_ARG(p.name));
+                return;
+            }
+            continue;
+        }
+        if (c->source[i] == -2) {
+            for (size_t k = 0; k < c->pack_count; k++) {
+                int one = em_conversion_cost(E, values[c->pack_from + k], em_simple(E, IR_INT), 0);
+                if (one < 0) {
+                    c->why = ts_arena_format(arena, "argument '%.*s' expects ints, found %s",
+                                             TS_STR_ARG(p.name),
+                                             text_of(E, values[c->pack_from + k]->type));
+                    return;
+                }
+                cost += one;
+            }
+            cost += 1;
+            continue;
+        }
+        ir_value *v = values[c->source[i]];
+        ir_type_bindings saved = bindings;
+        bool has_variable = ir_type_substitute(E->m, p.type, &(ir_type_bindings){0}) != p.type;
+        int one;
+        if (has_variable) {
+            const ir_type *actual = v->type;
+            one = ir_type_match(E->m, p.type, actual, &bindings) ? 0 : COST_IMPOSSIBLE;
+            if (one < 0) {
+                /* The variable is bound: what remains is a conversion. */
+                bindings = saved;
+                const ir_type *wanted = ir_type_substitute(E->m, p.type, &bindings);
+                one = ir_type_is_subtype(wanted, em_simple(E, IR_ANY)) && wanted->kind == IR_ANY
+                          ? COST_IMPOSSIBLE : em_conversion_cost(E, v, wanted, p.fixed_length);
+                if (one >= 0 && wanted->kind == IR_DICT && actual->kind != IR_DICT)
+                    one = COST_IMPOSSIBLE;
+                if (one >= 60)
+                    one = COST_IMPOSSIBLE;
+            } else if (p.type->kind == IR_VAR && saved.count &&
+                       !ir_type_same_shape_of(ir_type_substitute(E->m, p.type, &saved),
+                                              ir_type_substitute(E->m, p.type, &bindings)) &&
+                       ir_type_substitute(E->m, p.type, &saved)->kind != IR_ANY) {
+                bindings = saved; /* a wider element does not widen the list it goes into */
+                one = em_conversion_cost(E, v, ir_type_substitute(E->m, p.type, &saved), 0);
+            }
+        } else {
+            one = em_conversion_cost(E, v, p.type, p.fixed_length);
+        }
+        if (one < 0) {
+            c->why = ts_arena_format(arena, "argument '%.*s' expects %s, found %s",
+                                     TS_STR_ARG(p.name), text_of(E, p.type), text_of(E, v->type));
+            return;
+        }
+        cost += one;
+    }
+    c->cost = cost;
+}
+
+static size_t find_candidates(emitter *E, ts_str name, candidate *out) {
+    size_t count = 0;
+    row_list *rows = fe_map_get(&table_of(E->fe)->rows, name);
+    for (size_t i = 0; rows && i < rows->count && count < MAX_CANDIDATES; i++) {
+        const ir_schema *schema = ir_schema_of(E->m, rows->items[i]);
+        out[count++] = (candidate){.op = rows->items[i], .schema = schema, .count = schema->arg_count};
+    }
+    fe_function *functions[MAX_CANDIDATES];
+    size_t function_count = fe_library_overloads(E->fe, name, functions, MAX_CANDIDATES);
+    for (size_t i = 0; i < function_count && count < MAX_CANDIDATES; i++) {
+        em_signature *s = em_signature_of(E->fe, functions[i], NULL);
+        out[count++] = (candidate){.op = OP_COUNT, .function = functions[i], .signature = s,
+                                   .count = s->count};
+    }
+    return count;
+}
+
+/* ---- building the chosen call ---- */
+
+static em results_of(emitter *E, ir_op *op) {
+    if (op->result_count == 0)
+        return em_value(ir_build_none(&E->b));
+    if (op->result_count == 1)
+        return em_value(op->results[0]);
+    return em_value(em_tuple_of(E, op->results, op->result_count));
+}
+
+static em build(emitter *E, candidate *c, const em_arguments *args, ir_value *const *values,
+                const ast_node *node) {
+    ir_value *operands[MAX_PARAMETERS];
+    ir_type_bindings bindings = {0};
+    for (size_t i = 0; i < c->count; i++) {
+        em_parameter p = parameter_of(c, i);
+        if (c->source[i] == -1) {
+            rt_value v = p.default_value;
+            const ir_type *t = ir_type_of_value(E->m, v);
+            if (v.tag == RT_TAG_LIST && v.as.list->count == 0)
+                t = ir_type_without_none(E->m, p.type);
+            operands[i] = ir_build_const_typed(&E->b, v, t);
+            continue;
+        }
+        if (c->source[i] == -2) {
+            ir_value **items = TS_NEW_ARRAY(E->arena, ir_value *, c->pack_count);
+            for (size_t k = 0; k < c->pack_count; k++)
+                items[k] = em_coerce(E, values[c->pack_from + k], em_simple(E, IR_INT), 0, node, "size");
+            operands[i] = em_list_of(E, items, c->pack_count, em_simple(E, IR_INT));
+            continue;
+        }
+        ir_value *v = values[c->source[i]];
+        ir_type_bindings saved = bindings;
+        bool has_variable = ir_type_substitute(E->m, p.type, &(ir_type_bindings){0}) != p.type;
+        const ir_type *want = p.type;
+        if (has_variable) {
+            bool fits = ir_type_match(E->m, p.type, v->type, &bindings);
+            const ir_type *first = ir_type_substitute(E->m, p.type, &saved);
+            if (!fits || (p.type->kind == IR_VAR && first->kind != IR_ANY)) {
+                bindings = saved;
+                want = first;
+            } else {
+                want = NULL;
+            }
+        }
+        if (want && want->kind != IR_ANY)
+            v = em_coerce(E, v, want, p.fixed_length, args->items[c->source[i]].node, "argument");
+        if (!v)
+            return em_error();
+        operands[i] = v;
+    }
+    em_place(E, node);
+    if (c->function) {
+        ir_function *f = fe_function_ir(E->fe, c->function);
+        if (!f) {
+            E->failed = true;
+            EM_ERR(E, node, "the library function %.*s has errors", TS_STR_ARG(c->function->bare_name));
+            return em_error();
+        }
+        for (size_t i = 0; i < c->count; i++)
+            operands[i] = em_cast(E, operands[i], f->body->parameters[i]->type);
+        const ir_type *returns = f->return_type ? f->return_type
+                                                : em_simple(E, IR_ANY);
+        ir_op *op = ir_build_op(&E->b, IR_OP_CALL, operands, c->count, &returns, 1);
+        op->function = f;
+        return em_value(op->results[0]);
+    }
+    return results_of(E, ir_build_core(&E->b, c->op, operands, c->count));
+}
+
+static void refuse(emitter *E, ts_str name, candidate *list, size_t count, ir_value *const *values,
+                   const em_arguments *args, const ast_node *node) {
+    ts_buffer text = {0};
+    for (size_t i = 0; i < args->count; i++) {
+        if (i)
+            ts_buffer_text(&text, ", ");
+        if (args->items[i].name.length) {
+            ts_buffer_str(&text, args->items[i].name);
+            ts_buffer_text(&text, "=");
+        }
+        ts_buffer_text(&text, text_of(E, values[i]->type));
+    }
+    if (!text.data)
+        ts_buffer_text(&text, "");
+    if (!count)
+        EM_UNSUPPORTED(E, node, "the operator %.*s is not supported yet", TS_STR_ARG(name));
+    else
+        EM_ERR(E, node, "no overload of %.*s takes (%.*s)", TS_STR_ARG(name), (int)text.length,
+               text.data ? text.data : "");
+    ts_buffer_deinit(&text);
+    for (size_t i = 0; i < count && i < 8; i++)
+        fe_report(E->fe->diagnostics, FE_NOTE, TS_ERR_TYPE, list[i].function ? list[i].function->node : NULL,
+                  "candidate %.*s: %.*s", TS_STR_ARG(candidate_name(&list[i])),
+                  (int)list[i].why.length, list[i].why.data);
+}
+
+/* out= where no overload has it: compute, size out alike, copy. */
+static em derive_out(emitter *E, ts_str name, em_arguments *args, size_t out_at,
+                     const ast_node *node) {
+    ir_value *out = em_ir(E, args->items[out_at].v, node, NULL);
+    em_arguments rest = {0};
+    for (size_t i = 0; i < args->count; i++)
+        if (i != out_at)
+            TS_APPEND(E->arena, rest.items, rest.count, rest.capacity, args->items[i]);
+    em r = em_operator(E, name, &rest, node);
+    if (r.kind != EM_VALUE || !out)
+        return em_error();
+    if (out->type->kind == IR_TUPLE || r.value->type->kind == IR_TUPLE) {
+        EM_UNSUPPORTED(E, node, "out= of several results is not supported yet");
+        return em_error();
+    }
+    if (name_exists(E->fe, TS_STR("resize_"))) {
+        ir_value *size = em_op(E, "size", node, 1, r.value);
+        if (size)
+            em_op(E, "resize_", node, 2, out, size);
+    }
+    return em_value(em_op(E, "copy_", node, 2, out, r.value));
+}
+
+em em_operator(emitter *E, ts_str name, em_arguments *args, const ast_node *node) {
+    ir_value **values = TS_NEW_ARRAY(E->arena, ir_value *, args->count + 1);
+    for (size_t i = 0; i < args->count; i++) {
+        values[i] = em_ir(E, args->items[i].v, args->items[i].node ? args->items[i].node : node, NULL);
+        if (!values[i])
+            return em_error();
+    }
+    candidate *list = TS_NEW_ARRAY(E->arena, candidate, MAX_CANDIDATES);
+    size_t count = find_candidates(E, name, list);
+    candidate *best = NULL;
+    for (size_t i = 0; i < count; i++) {
+        match(E, &list[i], args, values);
+        if (list[i].cost >= 0 && (!best || list[i].cost < best->cost))
+            best = &list[i];
+    }
+    if (best)
+        return build(E, best, args, values, node);
+    for (size_t i = 0; i < args->count; i++)
+        if (ts_str_is(args->items[i].name, "out")) {
+            if (values[i]->type->kind == IR_NONE) { /* out=None */
+                em_arguments rest = {0};
+                for (size_t k = 0; k < args->count; k++)
+                    if (k != i)
+                        TS_APPEND(E->arena, rest.items, rest.count, rest.capacity, args->items[k]);
+                return em_operator(E, name, &rest, node);
+            }
+            return derive_out(E, name, args, i, node);
+        }
+    ts_str pure;
+    if (is_in_place(name, &pure) && name_exists(E->fe, pure) && args->count &&
+        values[0]->type->kind == IR_TENSOR) {
+        em r = em_operator(E, pure, args, node);
+        if (r.kind != EM_VALUE)
+            return r;
+        return em_value(em_op(E, "copy_", node, 2, values[0], r.value));
+    }
+    refuse(E, name, list, count, values, args, node);
+    return em_error();
+}
+
+ir_value *em_op(emitter *E, const char *name, const ast_node *node, size_t count, ...) {
+    em_arguments args = {0};
+    va_list list;
+    va_start(list, count);
+    bool failed = false;
+    for (size_t i = 0; i < count; i++) {
+        ir_value *v = va_arg(list, ir_value *);
+        failed = failed || !v;
+        em_argument a = {.v = em_value(v), .node = node};
+        TS_APPEND(E->arena, args.items, args.count, args.capacity, a);
+    }
+    va_end(list);
+    if (failed)
+        return NULL;
+    em r = em_operator(E, ts_str_of(name), &args, node);
+    return r.kind == EM_VALUE ? r.value : NULL;
+}
+
+ir_value *em_row(emitter *E, const char *full_name, const ast_node *node, size_t count, ...) {
+    ir_value *operands[8];
+    va_list list;
+    va_start(list, count);
+    bool failed = count > 8;
+    for (size_t i = 0; i < count && !failed; i++) {
+        operands[i] = va_arg(list, ir_value *);
+        failed = !operands[i];
+    }
+    va_end(list);
+    if (failed)
+        return NULL;
+    rt_op op = rt_op_find(ts_str_of(full_name));
+    if (op == OP_COUNT) {
+        EM_UNSUPPORTED(E, node, "the operator %s is not supported yet", full_name);
+        return NULL;
+    }
+    em_place(E, node);
+    em r = results_of(E, ir_build_core(&E->b, op, operands, count));
+    return r.value;
+}
