@@ -124,9 +124,21 @@ static bool take_back_number(const char *from, const char **end, int *out) {
     return true;
 }
 
-/* "# file:line:column" at the end of a line is the operator's place; other comments are skipped. */
+/* The line that the cursor stands on; counting goes on where it stopped. */
+static int line_of(ir_parser *p) {
+    if (!p->line_at) {
+        p->line_at = p->t.start;
+        p->line = 1;
+    }
+    for (; p->line_at < p->t.at; p->line_at++)
+        p->line += *p->line_at == '\n';
+    return p->line;
+}
+
+/* "# file:line:column" at the end of a line is the operator's place; other comments are skipped.
+ * Without one the place is in this text, marked by a length of -1, so that it is not printed. */
 static ts_status read_line_end(ir_parser *p, ts_place *out) {
-    *out = (ts_place){0};
+    *out = (ts_place){p->t.file, line_of(p), 1, -1};
     if (!at_line_end(p))
         return ir_text_error(&p->t, "the end of the line");
     if (p->t.at >= p->t.end || *p->t.at != '#')
@@ -363,6 +375,8 @@ static ts_status read_const(function_reader *r, ir_builder *b, const result_list
             TS_TRY(ir_read_value(p, &v));
         } else if (ir_text_take(&p->t, "=")) {
             TS_TRY(ir_read_value(p, &v));
+            if (v.tag == RT_TAG_TENSOR)
+                ir_name_tensor(p, weight_name, v);
         } else {
             TS_TRY(ir_read_weight(p, weight_name, &v));
         }

@@ -16,6 +16,11 @@ ts_status ir_read_at_name(ir_parser *p, ts_str *out) {
     return ir_text_quotable(&p->t, out);
 }
 
+void ir_name_tensor(ir_parser *p, ts_str name, rt_value tensor) {
+    ir_named_tensor named = {name, tensor};
+    TS_APPEND(p->m->arena, p->tensors, p->tensor_count, p->tensor_capacity, named);
+}
+
 ts_status ir_read_weight(ir_parser *p, ts_str name, rt_value *out) {
     for (size_t i = 0; i < p->tensor_count; i++)
         if (ts_str_equal(p->tensors[i].name, name)) {
@@ -28,8 +33,7 @@ ts_status ir_read_weight(ir_parser *p, ts_str name, rt_value *out) {
     rt_value v;
     TS_TRY(p->find_weight(p->user, name, &v));
     TS_TRY(keep(p, v, out));
-    ir_named_tensor named = {name, v};
-    TS_APPEND(p->m->arena, p->tensors, p->tensor_count, p->tensor_capacity, named);
+    ir_name_tensor(p, name, v);
     return NULL;
 }
 
@@ -233,6 +237,12 @@ static ts_status read_tuple(ir_parser *p, const rt_class *class_, rt_value *out)
 static ts_status read_named(ir_parser *p, rt_value *out) {
     ts_str name;
     TS_TRY(ir_read_at_name(p, &name));
+    if (ir_text_take(&p->t, "=")) {
+        TS_TRY(ir_read_value(p, out));
+        if (out->tag == RT_TAG_TENSOR)
+            ir_name_tensor(p, name, *out);
+        return NULL;
+    }
     if (!ir_text_take(&p->t, "("))
         return ir_read_weight(p, name, out);
     const ir_class *c = ir_class_find(p->m, name);

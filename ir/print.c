@@ -164,7 +164,7 @@ static void indent(ir_printer *p, int depth) {
 }
 
 static void print_place(ir_printer *p, ts_place place) {
-    if (place.line <= 0)
+    if (place.line <= 0 || place.length < 0) /* -1: a line of the .tsir that was read */
         return;
     bool plain = place.file.length > 0;
     for (size_t i = 0; i < place.file.length; i++)

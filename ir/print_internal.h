@@ -11,6 +11,7 @@ typedef struct ir_heap_entry {
     bool in_object; /* lies in an object: its identity is seen by others */
     int64_t number; /* of #n; -1 for those printed in place */
     ts_str name;    /* tensors: @name */
+    bool is_written; /* a small tensor with a name: its elements were printed */
 } ir_heap_entry;
 
 typedef struct ir_printer {

@@ -121,7 +121,7 @@ static void name_tensors(ir_printer *p) {
             name = ts_arena_format(p->arena, "%.*s.%d", (int)wanted.length, wanted.data, suffix);
         }
         e->name = name;
-        if (p->weights) {
+        if (p->weights && !is_small_tensor(e->value.as.tensor)) {
             ir_weight_list *w = p->weights;
             size_t room = w->capacity;
             if (w->count == w->capacity)
@@ -166,11 +166,14 @@ static void print_double(double f, ts_buffer *out) {
 
 static void print_tensor(ir_printer *p, const rt_tensor *t) {
     ts_buffer *out = p->out;
-    const ir_heap_entry *e = find_entry(p, t);
+    ir_heap_entry *e = find_entry(p, t);
     if (e && e->name.length) {
         ts_buffer_char(out, '@');
         ir_print_quotable(e->name, out);
-        return;
+        if (e->is_written || !is_small_tensor(t))
+            return;
+        e->is_written = true; /* a small one stands where its name is met first */
+        ts_buffer_text(out, " = ");
     }
     if (!p->slot_capacity && !is_small_tensor(t)) {
         ts_buffer_text(out, "@constant");
