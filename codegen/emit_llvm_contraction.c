@@ -400,6 +400,14 @@ static void emit_epilogue_vector(kn_emitter *e, LLVMValueRef tile_row, LLVMValue
         kn_emit_store_node(e, i);
 }
 
+static bool is_short_epilogue(const kn_kernel *k, int vectors) {
+    int cost = 0;
+    for (int i = 0; i < k->node_count; i++)
+        if (k->nodes[i].is_needed)
+            cost += kn_scalar_is_heavy(k->nodes[i].code) ? 30 : 1;
+    return cost * vectors <= 64;
+}
+
 static void emit_epilogue(kn_emitter *e, pieces *x, LLVMValueRef m, LLVMValueRef rows,
                           LLVMValueRef column, LLVMValueRef panels) {
     kn_kernel *k = e->k;
@@ -413,6 +421,27 @@ static void emit_epilogue(kn_emitter *e, pieces *x, LLVMValueRef m, LLVMValueRef
     e->index[m_dim] = kn_add(e, m, row.index);
     kn_prepare_bases(e, (1u << (m_dim + 1)) - 1);
     LLVMValueRef tile_row = float_address(e, x->tile, kn_mul(e, row.index, width));
+    /* A whole tile of a short epilogue: no inner loop. */
+    LLVMBasicBlockRef next_row = NULL;
+    int vectors = x->plan.panels * PANEL / w;
+    if (is_short_epilogue(k, vectors) && known_or(columns, 1 << 20) >= x->plan.panels * PANEL) {
+        LLVMContextRef c = e->unit->context;
+        LLVMBasicBlockRef whole = LLVMAppendBasicBlockInContext(c, e->function, "");
+        LLVMBasicBlockRef part = LLVMAppendBasicBlockInContext(c, e->function, "");
+        next_row = LLVMAppendBasicBlockInContext(c, e->function, "");
+        LLVMValueRef full = kn_add(e, column, kn_i64(e, x->plan.panels * PANEL));
+        LLVMBuildCondBr(e->b, LLVMBuildICmp(e->b, LLVMIntEQ, full, end, ""), whole, part);
+        LLVMPositionBuilderAtEnd(e->b, whole);
+        for (int v = 0; v < vectors; v++) {
+            size_t bytes = (size_t)k->node_count * sizeof *e->memo;
+            LLVMValueRef *saved = ts_arena_alloc(e->unit->arena, bytes + 1);
+            memcpy(saved, e->memo, bytes);
+            emit_epilogue_vector(e, tile_row, column, kn_add(e, column, kn_i64(e, v * w)));
+            memcpy(e->memo, saved, bytes);
+        }
+        LLVMBuildBr(e->b, next_row);
+        LLVMPositionBuilderAtEnd(e->b, part);
+    }
     kn_loop_begin(e, &loop, column, kn_sub(e, end, kn_i64(e, w - 1)), w, NULL, 0);
     emit_epilogue_vector(e, tile_row, column, loop.index);
     kn_loop_end(e, &loop, NULL);
@@ -423,6 +452,10 @@ static void emit_epilogue(kn_emitter *e, pieces *x, LLVMValueRef m, LLVMValueRef
         emit_epilogue_vector(e, tile_row, column, loop.index);
         e->mask = NULL;
         kn_loop_end(e, &loop, NULL);
+    }
+    if (next_row) {
+        LLVMBuildBr(e->b, next_row);
+        LLVMPositionBuilderAtEnd(e->b, next_row);
     }
     kn_loop_end(e, &row, NULL);
 }

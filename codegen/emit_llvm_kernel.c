@@ -15,6 +15,8 @@
 #include <math.h>
 #include <string.h>
 
+enum { MAX_UNROLLED_WINDOW = 50 }; /* 7 x 7: more is rare, and code grows */
+
 static int vector_dim(const kn_kernel *k) { return k->dim_count - 1; }
 
 static uint32_t role_dims(const kn_kernel *k, kn_role role) {
@@ -563,6 +565,100 @@ static void emit_row_item(kn_emitter *e) {
 
 /* ---- columns ---- */
 
+/* How many steps the serial dims have together, where they are windows (or constant) and few. */
+static int64_t window_steps(const kn_kernel *k) {
+    int64_t steps = 1;
+    bool has_window = false;
+    for (int d = 0; d < k->dim_count; d++) {
+        if (k->dims[d].role != KN_SERIAL)
+            continue;
+        if (!rt_dim_is_constant(k->dims[d].size))
+            return 0;
+        has_window = has_window || k->dims[d].window.is_on;
+        steps *= k->dims[d].size;
+        if (steps > MAX_UNROLLED_WINDOW)
+            return 0;
+    }
+    return has_window ? steps : 0;
+}
+
+static void looped_pass(kn_emitter *e, const reduction_set *set, LLVMValueRef *acc) {
+    serial_loops serial;
+    open_serial(e, &serial, acc, set->carried);
+    emit_body(e, set, acc);
+    close_serial(e, &serial, acc, set->carried);
+}
+
+/* All steps in a row, for windows that lie inside of the image. */
+static void unrolled_pass(kn_emitter *e, const reduction_set *set, LLVMValueRef *acc,
+                          int64_t steps) {
+    kn_kernel *k = e->k;
+    size_t bytes = (size_t)k->node_count * sizeof *e->memo;
+    LLVMValueRef *saved = ts_arena_alloc(e->unit->arena, bytes + 1);
+    for (int64_t step = 0; step < steps; step++) {
+        int64_t rest = step;
+        for (int d = k->dim_count - 1; d >= 0; d--) {
+            if (k->dims[d].role != KN_SERIAL)
+                continue;
+            e->index[d] = kn_i64(e, rest % k->dims[d].size);
+            rest /= k->dims[d].size;
+        }
+        e->row_index = kn_i64(e, step);
+        memcpy(saved, e->memo, bytes);
+        emit_body(e, set, acc);
+        memcpy(e->memo, saved, bytes);
+    }
+}
+
+static void emit_serial_pass(kn_emitter *e, const reduction_set *set, LLVMValueRef *acc) {
+    int64_t steps = window_steps(e->k);
+    if (!steps || !e->windows_inside) {
+        looped_pass(e, set, acc);
+        return;
+    }
+    LLVMContextRef c = e->unit->context;
+    LLVMBasicBlockRef all = LLVMAppendBasicBlockInContext(c, e->function, "");
+    LLVMBasicBlockRef some = LLVMAppendBasicBlockInContext(c, e->function, "");
+    LLVMBasicBlockRef done = LLVMAppendBasicBlockInContext(c, e->function, "");
+    LLVMBuildCondBr(e->b, e->windows_inside, all, some);
+    LLVMValueRef inside[KN_MAX_CARRIED], partly[KN_MAX_CARRIED];
+    memcpy(inside, acc, sizeof inside);
+    memcpy(partly, acc, sizeof partly);
+    LLVMPositionBuilderAtEnd(e->b, all);
+    unrolled_pass(e, set, inside, steps);
+    LLVMBasicBlockRef all_end = LLVMGetInsertBlock(e->b);
+    LLVMBuildBr(e->b, done);
+    LLVMPositionBuilderAtEnd(e->b, some);
+    looped_pass(e, set, partly);
+    LLVMBasicBlockRef some_end = LLVMGetInsertBlock(e->b);
+    LLVMBuildBr(e->b, done);
+    LLVMPositionBuilderAtEnd(e->b, done);
+    for (int i = 0; i < set->carried; i++) {
+        acc[i] = LLVMBuildPhi(e->b, LLVMTypeOf(inside[i]), "");
+        LLVMAddIncoming(acc[i], &inside[i], &all_end, 1);
+        LLVMAddIncoming(acc[i], &partly[i], &some_end, 1);
+    }
+}
+
+/* Whether every window position of this item exists: decided once an item. */
+static void emit_windows_inside(kn_emitter *e) {
+    e->windows_inside = NULL;
+    if (!window_steps(e->k))
+        return;
+    for (int d = 0; d < e->k->dim_count; d++) {
+        const kn_dim *dim = &e->k->dims[d];
+        if (!dim->window.is_on)
+            continue;
+        LLVMValueRef begin, end;
+        window_range(e, dim, &begin, &end);
+        LLVMValueRef whole = LLVMBuildAnd(
+            e->b, LLVMBuildICmp(e->b, LLVMIntEQ, begin, kn_i64(e, 0), ""),
+            LLVMBuildICmp(e->b, LLVMIntEQ, end, kn_size(e, dim->size), ""), "");
+        e->windows_inside =
+            e->windows_inside ? LLVMBuildAnd(e->b, e->windows_inside, whole, "") : whole;
+    }
+}
+
 static void emit_column(kn_emitter *e, LLVMValueRef index) {
     kn_kernel *k = e->k;
     uint32_t fixed = role_dims(k, KN_OUTER) | role_dims(k, KN_VECTOR);
@@ -576,10 +672,7 @@ static void emit_column(kn_emitter *e, LLVMValueRef index) {
             if (stage_has_work(e, stage, &set)) {
                 LLVMValueRef acc[KN_MAX_CARRIED];
                 initial_values(e, &set, acc);
-                serial_loops serial;
-                open_serial(e, &serial, acc, set.carried);
-                emit_body(e, &set, acc);
-                close_serial(e, &serial, acc, set.carried);
+                emit_serial_pass(e, &set, acc);
                 e->row_index = NULL;
                 for (int i = 0, c = 0; i < set.count; i++) {
                     const kn_node *n = &k->nodes[set.nodes[i]];
@@ -661,6 +754,7 @@ static void emit_nest(kn_emitter *e) {
     for (int i = 0; i < k->node_count; i++)
         if (k->nodes[i].is_needed && k->nodes[i].code == KN_COUNT && !e->count)
             emit_count(e);
+    emit_windows_inside(e);
     if (k->reduces_vector)
         emit_row_item(e);
     else

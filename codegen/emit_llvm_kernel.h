@@ -27,6 +27,7 @@ typedef struct kn_emitter {
     LLVMValueRef *bases;  /* [node_count]: address of a load but for serial and vector dims */
     LLVMValueRef *store_bases;
     LLVMValueRef row_index; /* linear index over serial and vector dims, lane 0 (saved rows) */
+    LLVMValueRef windows_inside; /* i1: no window of this item reaches out of the image; or NULL */
     LLVMValueRef count;     /* KN_COUNT of this item */
     int stage;              /* the pass being emitted */
     LLVMValueRef tile;      /* address of the tile's vector at this row and column */
