@@ -21,12 +21,14 @@
 
 #include <string.h>
 
-enum { MAX_LOOK = 400, MAX_MEMBERS = 64, MAX_INPUTS = 64 };
+enum { MAX_LOOK = 400, MAX_MEMBERS = 64, MAX_INPUTS = 64, MAX_OUTPUTS = 4 };
 
 typedef struct group {
     ir_op *root;
     ir_op *members[MAX_MEMBERS]; /* root first, then backward */
     size_t count;
+    ir_op *outputs[MAX_OUTPUTS]; /* members whose result others read too, after the root */
+    size_t output_count;
     bool has_anchor;
     bool has_reduction;
     uint32_t reduced;
@@ -186,6 +188,34 @@ static bool stops_fusion(const ir_op *op) {
     return (ir_effects(op) & IR_EFFECT_WRITES) != 0;
 }
 
+/* Whether everybody outside of the group who reads op's result comes after the root: then the
+ * kernel may give it as a further result. */
+static bool is_read_after(const group *g, const ir_op *op) {
+    const ir_value *v = op->results[0];
+    for (size_t i = 0; i < v->use_count; i++) {
+        const ir_op *user = v->uses[i].op;
+        while (user && user->block != op->block)
+            user = user->block->parent;
+        if (!user)
+            return false;
+        if (user->number != MARK_NONE && user == v->uses[i].op)
+            continue;
+        const ir_op *at = g->root->next;
+        for (int steps = 0; at && at != user && steps < 4 * MAX_LOOK; steps++)
+            at = at->next;
+        if (at != user)
+            return false;
+    }
+    return true;
+}
+
+/* A member may be a further result where it is a full value that no view inside reads. */
+static bool may_be_output(ir_module *m, const group *g, const ir_op *op, ir_kernel_form form,
+                          const readers *r) {
+    return form == IR_FORM_POINTWISE && g->output_count < MAX_OUTPUTS && !r->through_view &&
+           same_dims(m, op->results[0]->type, g->space) && is_read_after(g, op);
+}
+
 static void grow(fusion *f, group *g) {
     ir_block *block = g->root->block;
     int looked = 0;
@@ -201,8 +231,14 @@ static void grow(fusion *f, group *g) {
         ir_kernel_form form = ir_kernel_form_of(f->m, op);
         if (form == IR_FORM_VIEW)
             mark_view(g, op, &r);
-        else if (form != IR_FORM_NONE && r.all && may_join(f->m, g, op, form, &r))
+        else if (form == IR_FORM_NONE || !may_join(f->m, g, op, form, &r))
+            continue;
+        else if (r.all)
             join(f->m, g, op, form);
+        else if (may_be_output(f->m, g, op, form, &r)) {
+            join(f->m, g, op, form);
+            g->outputs[g->output_count++] = op;
+        }
     }
 }
 
@@ -345,19 +381,24 @@ static ir_op *build(body *b) {
     ir_builder inside = {.module = m, .block = region, .place = root->place};
     for (size_t i = g->count; i-- > 0;)
         clone_op(b, &inside, g->members[i], 0);
-    ir_value *yields[8];
+    ir_value *old[8 + MAX_OUTPUTS], *yields[8 + MAX_OUTPUTS];
+    size_t count = 0;
     if (root->result_count > 8 || b->failed) {
         /* The half-made kernel goes again; nothing uses it. */
         ir_op_remove(kernel);
         return NULL;
     }
     for (size_t i = 0; i < root->result_count; i++)
-        yields[i] = ir_value_map_get(b->map, root->results[i]);
+        old[count++] = root->results[i];
+    for (size_t i = 0; i < g->output_count; i++)
+        old[count++] = g->outputs[i]->results[0];
+    for (size_t i = 0; i < count; i++)
+        yields[i] = ir_value_map_get(b->map, old[i]);
     inside.before = NULL;
-    ir_build_yield(&inside, yields, root->result_count);
-    for (size_t i = 0; i < root->result_count; i++) {
-        ir_value *r = ir_op_add_result(m, kernel, root->results[i]->type, root->results[i]->name);
-        ir_replace_uses(m, root->results[i], r);
+    ir_build_yield(&inside, yields, count);
+    for (size_t i = 0; i < count; i++) {
+        ir_value *r = ir_op_add_result(m, kernel, old[i]->type, old[i]->name);
+        ir_replace_uses(m, old[i], r);
     }
     for (size_t i = 0; i < g->count; i++) {
         remove_dead_users(g->members[i], 0);

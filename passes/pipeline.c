@@ -39,6 +39,7 @@ static const char *const order[] = {
     "simplify_algebra",
     "eliminate_common",
     "eliminate_dead",
+    "expand_composites", /* nothing looks for whole cells or attention any more */
     "fuse", /* from here on for one target */
     "eliminate_dead",
     "assign_layout", /* of what lives between kernels */

@@ -60,8 +60,9 @@ static void run_passes(ir_module *m, const run_options *o, const cg_target_info 
     pass_target target = {.vector_bytes = level->vector_bytes, .opt_level = 2};
     pass_counter counters[16];
     pass_context ctx = {.scratch = scratch, .target = &target, .counters = counters};
-    static const char *const names[] = {"fuse", "assign_layout", "plan_memory"};
-    for (size_t i = 0; i < 3; i++) {
+    static const char *const names[] = {"expand_composites", "fuse", "assign_layout",
+                                        "plan_memory"};
+    for (size_t i = 0; i < 4; i++) {
         const pass_info *pass = pass_find(ts_str_of(names[i]));
         ck_assert_ptr_nonnull(pass);
         ctx.counter_count = 0;
@@ -378,6 +379,30 @@ START_TEST(convolutions) {
 }
 END_TEST
 
+START_TEST(composites) {
+    check_text("func @forward(%x: float32[2,20], %h: float32[2,24], %c: float32[2,24]) -> Tuple[float32[2,24], float32[2,24]] entry {\n"
+               "  %wi = const @w_96_20 : float32[96,20]\n"
+               "  %wh = const @w_96_24 : float32[96,24]\n"
+               "  %b = const @w_96 : float32[96]\n"
+               "  %l = list(%h, %c) : List[Tensor]\n"
+               "  %p, %q = lstm_cell(%x, %l, %wi, %wh, %b, %b) : (float32[2,24], float32[2,24])\n"
+               "  %r = tuple(%p, %q) : Tuple[float32[2,24], float32[2,24]]\n"
+               "  return %r\n"
+               "}\n", 3, 1e-5, 0);
+    check_text("func @forward(%x: float32[1,20], %h: float32[1,24]) -> float32[1,24] entry {\n"
+               "  %wi = const @w_72_20 : float32[72,20]\n"
+               "  %wh = const @w_72_24 : float32[72,24]\n"
+               "  %b = const @w_72 : float32[72]\n"
+               "  %p = gru_cell(%x, %h, %wi, %wh, %b, %b) : float32[1,24]\n"
+               "  return %p\n"
+               "}\n", 3, 1e-5, 0);
+    check_text("func @forward(%q: float32[2,3,17,8], %k: float32[2,3,17,8], %v: float32[2,3,17,12]) -> float32[2,3,17,12] entry {\n"
+               "  %o = scaled_dot_product_attention(%q, %k, %v, none, 0.0, true, scale=none, enable_gqa=false) : float32[2,3,17,12]\n"
+               "  return %o\n"
+               "}\n", 3, 1e-5, 0);
+}
+END_TEST
+
 int main(void) {
     Suite *suite = suite_create("kernels");
     TCase *tc = tcase_create("fusion");
@@ -390,6 +415,7 @@ int main(void) {
     tcase_add_test(tc, products);
     tcase_add_test(tc, attention);
     tcase_add_test(tc, convolutions);
+    tcase_add_test(tc, composites);
     suite_add_tcase(suite, tc);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

@@ -1,0 +1,333 @@
+/* passes/expand_composites.c - operators that kernels have no form for, as several that they have.
+ *
+ *   %h, %c = lstm_cell(%x, [%h0, %c0], ...)   =>  two linears, their sum, gates on slices of it
+ *   %o = scaled_dot_product_attention(...)    =>  matmul, scale, mask, softmax, matmul
+ *   %a, %b = list_unpack(split(%x, 4, 1))     =>  slices
+ *
+ * Only where dtypes, ranks and the sizes that matter are known: the operator as a whole keeps the
+ * general case. Needs: infer_types, functionalise. Keeps: types. Why just before fuse: passes that
+ * look for whole operators have run. Source: PyTorch's documentation of LSTMCell, GRUCell and
+ * scaled_dot_product_attention. */
+#include <math.h>
+#include <string.h>
+
+#include "ir/kernel_form.h"
+#include "passes/pass_internal.h"
+#include "runtime/values/tensor.h"
+
+typedef struct expander {
+    pass_context *ctx;
+    ir_module *m;
+    ir_builder b;
+} expander;
+
+static const ir_type *float_type(expander *e, int rank, const rt_dim *dims) {
+    rt_dim *copy = TS_NEW_ARRAY(e->m->arena, rt_dim, (size_t)rank + 1);
+    for (int d = 0; d < rank; d++)
+        copy[d] = dims[d];
+    return ir_type_tensor(e->m, RT_float32, rank, copy, IR_LAYOUT_ANY);
+}
+
+static ir_value *core(expander *e, rt_op op, const ir_type *t, ir_value *const *operands,
+                      size_t count) {
+    ir_value *v = ir_build_core1(&e->b, op, operands, count);
+    v->type = t;
+    return v;
+}
+
+static ir_value *unary(expander *e, rt_op op, ir_value *x) { return core(e, op, x->type, &x, 1); }
+
+static ir_value *add(expander *e, ir_value *x, ir_value *y) {
+    ir_value *args[3] = {x, y, ir_build_int(&e->b, 1)};
+    return core(e, OP_add_Tensor, x->type, args, 3);
+}
+static ir_value *sub(expander *e, ir_value *x, ir_value *y) {
+    ir_value *args[3] = {x, y, ir_build_int(&e->b, 1)};
+    return core(e, OP_sub_Tensor, x->type, args, 3);
+}
+static ir_value *mul(expander *e, ir_value *x, ir_value *y) {
+    ir_value *args[2] = {x, y};
+    return core(e, OP_mul_Tensor, x->type, args, 2);
+}
+
+static ir_value *slice(expander *e, ir_value *x, int dim, int64_t start, int64_t count) {
+    rt_dim dims[IR_STRIDED_MAX_RANK];
+    for (int d = 0; d < x->type->rank; d++)
+        dims[d] = x->type->dims[d];
+    dims[dim] = count;
+    rt_dim *copy = TS_NEW_ARRAY(e->m->arena, rt_dim, IR_STRIDED_MAX_RANK);
+    memcpy(copy, dims, sizeof dims);
+    const ir_type *t = ir_type_tensor(e->m, x->type->dtype, x->type->rank, copy, IR_LAYOUT_ANY);
+    ir_value *args[5] = {x, ir_build_int(&e->b, dim), ir_build_int(&e->b, start),
+                         ir_build_int(&e->b, start + count), ir_build_int(&e->b, 1)};
+    return core(e, OP_slice_Tensor, t, args, 5);
+}
+
+static bool is_floats(const ir_value *v, int rank) {
+    return v && ir_type_is_known_tensor(v->type) && v->type->dtype == RT_float32 &&
+           v->type->rank == rank;
+}
+
+/* ---- recurrent cells ---- */
+
+static ir_value *linear(expander *e, ir_value *x, ir_value *w, ir_value *bias) {
+    rt_dim dims[2] = {x->type->dims[0], w->type->dims[0]};
+    ir_value *args[3] = {x, w, bias};
+    return core(e, OP_linear, float_type(e, 2, dims), args, 3);
+}
+
+static bool cell_fits(expander *e, const ir_op *op, const ir_value *x, const ir_value *h, int gates) {
+    const ir_value *w_ih = op->operands[2], *w_hh = op->operands[3];
+    if (!is_floats(x, 2) || !is_floats(h, 2) || !is_floats(w_ih, 2) || !is_floats(w_hh, 2))
+        return false;
+    rt_dim hidden = h->type->dims[1];
+    for (size_t i = 4; i < 6; i++)
+        if (op->operands[i]->type->kind != IR_NONE && !is_floats(op->operands[i], 1))
+            return false;
+    return rt_dim_is_constant(hidden) && w_ih->type->dims[0] == hidden * gates &&
+           w_hh->type->dims[0] == hidden * gates &&
+           ir_dim_same(e->m, x->type->dims[1], w_ih->type->dims[1]) &&
+           ir_dim_same(e->m, hidden, w_hh->type->dims[1]) &&
+           ir_dim_same(e->m, x->type->dims[0], h->type->dims[0]);
+}
+
+static bool expand_lstm_cell(expander *e, ir_op *op) {
+    const ir_value *list = op->operands[1];
+    if (op->operand_count != 6 || !list->def || list->def->opcode != IR_OP_LIST ||
+        list->def->operand_count != 2 || !ir_list_is_stable(list))
+        return false;
+    ir_value *x = op->operands[0], *h = list->def->operands[0], *c = list->def->operands[1];
+    if (!cell_fits(e, op, x, h, 4) || !is_floats(c, 2) ||
+        !ir_dim_same(e->m, c->type->dims[1], h->type->dims[1]) ||
+        !ir_dim_same(e->m, c->type->dims[0], h->type->dims[0]))
+        return false;
+    int64_t n = h->type->dims[1];
+    ir_value *gates = add(e, linear(e, h, op->operands[3], op->operands[5]),
+                          linear(e, x, op->operands[2], op->operands[4]));
+    ir_value *i = unary(e, OP_sigmoid, slice(e, gates, 1, 0, n));
+    ir_value *f = unary(e, OP_sigmoid, slice(e, gates, 1, n, n));
+    ir_value *g = unary(e, OP_tanh, slice(e, gates, 1, 2 * n, n));
+    ir_value *o = unary(e, OP_sigmoid, slice(e, gates, 1, 3 * n, n));
+    ir_value *c_next = add(e, mul(e, f, c), mul(e, i, g));
+    ir_value *h_next = mul(e, o, unary(e, OP_tanh, c_next));
+    pass_replace(e->m, op->results[0], h_next);
+    pass_replace(e->m, op->results[1], c_next);
+    return true;
+}
+
+static bool expand_gru_cell(expander *e, ir_op *op) {
+    if (op->operand_count != 6 || !cell_fits(e, op, op->operands[0], op->operands[1], 3))
+        return false;
+    ir_value *x = op->operands[0], *h = op->operands[1];
+    int64_t n = h->type->dims[1];
+    ir_value *gi = linear(e, x, op->operands[2], op->operands[4]);
+    ir_value *gh = linear(e, h, op->operands[3], op->operands[5]);
+    ir_value *r = unary(e, OP_sigmoid, add(e, slice(e, gi, 1, 0, n), slice(e, gh, 1, 0, n)));
+    ir_value *z = unary(e, OP_sigmoid, add(e, slice(e, gi, 1, n, n), slice(e, gh, 1, n, n)));
+    ir_value *candidate = unary(
+        e, OP_tanh, add(e, slice(e, gi, 1, 2 * n, n), mul(e, r, slice(e, gh, 1, 2 * n, n))));
+    /* (1 - z) * n + z * h as PyTorch's kernel sums it: (h - n) * z + n */
+    ir_value *next = add(e, mul(e, sub(e, h, candidate), z), candidate);
+    pass_replace(e->m, op->results[0], next);
+    return true;
+}
+
+/* ---- attention ---- */
+
+static ir_value *causal_mask(expander *e, int64_t rows, int64_t columns) {
+    int64_t sizes[2] = {rows, columns};
+    rt_tensor *t;
+    ts_status status = rt_tensor_make(RT_float32, sizes, 2, &t);
+    if (status) {
+        ts_status_release(status);
+        return NULL;
+    }
+    float *data = t->data;
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t j = 0; j < columns; j++)
+            data[i * columns + j] = j <= i ? 0.0f : -HUGE_VALF;
+    rt_value v = rt_from_tensor(t);
+    ir_value *made = ir_build_const(&e->b, v);
+    rt_release(v);
+    return made;
+}
+
+static bool expand_attention(expander *e, ir_op *op) {
+    ir_module *m = e->m;
+    ir_value *q = op->operands[0], *k = op->operands[1], *v = op->operands[2], *mask = op->operands[3];
+    double dropout, scale;
+    bool causal, grouped;
+    if (op->operand_count != 8 || !ir_const_double(op->operands[4], &dropout) || dropout != 0 ||
+        !ir_const_bool(op->operands[5], &causal) || !ir_const_bool(op->operands[7], &grouped) ||
+        grouped)
+        return false;
+    int rank = q->type->rank;
+    if (rank < 3 || rank > 6 || !is_floats(q, rank) || !is_floats(k, rank) || !is_floats(v, rank))
+        return false;
+    rt_dim rows = q->type->dims[rank - 2], columns = k->type->dims[rank - 2];
+    rt_dim width = q->type->dims[rank - 1];
+    for (int d = 0; d < rank - 2; d++)
+        if (!ir_dim_same(m, q->type->dims[d], k->type->dims[d]) ||
+            !ir_dim_same(m, q->type->dims[d], v->type->dims[d]))
+            return false;
+    if (!rt_dim_is_constant(width) || !ir_dim_same(m, width, k->type->dims[rank - 1]) ||
+        !ir_dim_same(m, columns, v->type->dims[rank - 2]))
+        return false;
+    if (op->operands[6]->type->kind == IR_NONE)
+        scale = 1 / sqrt((double)width);
+    else if (!ir_const_double(op->operands[6], &scale))
+        return false;
+    if (mask->type->kind != IR_NONE &&
+        (causal || !ir_type_is_known_tensor(mask->type) || mask->type->dtype != RT_float32 ||
+         mask->type->rank > rank))
+        return false;
+    bool known = rt_dim_is_constant(rows) && rt_dim_is_constant(columns);
+    if (causal && (!known || rows * columns > 4 << 20))
+        return false;
+    ir_value *addend = NULL;
+    if (mask->type->kind != IR_NONE) {
+        int lead = rank - mask->type->rank;
+        for (int d = 0; d < mask->type->rank; d++) {
+            rt_dim to = d + lead == rank - 1 ? columns : q->type->dims[d + lead];
+            if (mask->type->dims[d] != 1 && !ir_dim_same(m, mask->type->dims[d], to))
+                return false;
+        }
+        addend = mask;
+    } else if (causal && rows > 1 && !(addend = causal_mask(e, rows, columns))) {
+        return false;
+    } else if (causal && rows == 1 && columns > 1) {
+        return false; /* one query sees the first key alone: rare, left whole */
+    }
+    rt_dim dims[IR_STRIDED_MAX_RANK];
+    for (int d = 0; d < rank; d++)
+        dims[d] = k->type->dims[d];
+    dims[rank - 2] = width;
+    dims[rank - 1] = columns;
+    ir_value *flip[3] = {k, ir_build_int(&e->b, rank - 2), ir_build_int(&e->b, rank - 1)};
+    ir_value *kt = core(e, OP_transpose_int, float_type(e, rank, dims), flip, 3);
+    dims[rank - 2] = rows;
+    const ir_type *scores = float_type(e, rank, dims);
+    ir_value *product[2] = {q, kt};
+    ir_value *s = core(e, OP_matmul, scores, product, 2);
+    ir_value *scaled[2] = {s, ir_build_float(&e->b, scale)};
+    s = core(e, OP_mul_Scalar, scores, scaled, 2);
+    if (addend)
+        s = add(e, s, addend);
+    ir_value *soft[3] = {s, ir_build_int(&e->b, -1), ir_build_none(&e->b)};
+    s = core(e, OP_softmax_int, scores, soft, 3);
+    dims[rank - 1] = v->type->dims[rank - 1];
+    ir_value *weighted[2] = {s, v};
+    ir_value *out = core(e, OP_matmul, float_type(e, rank, dims), weighted, 2);
+    pass_replace(m, op->results[0], out);
+    return true;
+}
+
+/* ---- lists of slices ---- */
+
+static bool wrap(const ir_value *v, int rank, int *out) {
+    int64_t d;
+    if (!v || !ir_const_int(v, &d))
+        return false;
+    d = d < 0 ? d + rank : d;
+    *out = (int)d;
+    return d >= 0 && d < rank;
+}
+
+static bool expand_unpack(expander *e, ir_op *op) {
+    ir_op *made = op->operands[0]->def;
+    if (!made || made->opcode != IR_OP_CORE || made->operand_count == 0 ||
+        made->operands[0]->type->kind != IR_TENSOR)
+        return false;
+    ir_value *x = made->operands[0];
+    const ir_type *t = x->type;
+    int dim;
+    if (!ir_type_is_known_tensor(t) || !wrap(ir_core_operand(e->m, made, "dim"), t->rank, &dim) ||
+        !rt_dim_is_constant(t->dims[dim]))
+        return false;
+    int64_t size = t->dims[dim], sizes[64], count = (int64_t)op->result_count, each = 0;
+    size_t given = 0;
+    if (count > 64 || size <= 0)
+        return false;
+    ts_str name = rt_op_name(made->core);
+    bool is_unbind = ts_str_is(name, "unbind.int");
+    if (ts_str_is(name, "split.Tensor") || ts_str_is(name, "unsafe_split.Tensor")) {
+        if (!ir_const_int(made->operands[1], &each) || each <= 0)
+            return false;
+    } else if (ts_str_is(name, "chunk") || ts_str_is(name, "unsafe_chunk")) {
+        int64_t chunks;
+        if (!ir_const_int(made->operands[1], &chunks) || chunks <= 0)
+            return false;
+        each = (size + chunks - 1) / chunks;
+    } else if (ts_str_is(name, "split_with_sizes") || ts_str_is(name, "split.sizes") ||
+               ts_str_is(name, "split")) {
+        if (!ir_const_int_list(made->operands[1], sizes, 64, &given) || (int64_t)given != count)
+            return false;
+    } else if (!is_unbind) {
+        return false;
+    }
+    if (is_unbind ? count != size : given == 0 && count != (size + each - 1) / each)
+        return false;
+    int64_t start = 0;
+    for (int64_t i = 0; i < count; i++) {
+        int64_t n = given ? sizes[i] : each < size - start ? each : size - start;
+        if (!is_unbind && (n < 0 || start + n > size))
+            return false;
+        start += n;
+    }
+    start = 0;
+    for (int64_t i = 0; i < count; i++) {
+        ir_value *part;
+        if (is_unbind) {
+            rt_dim *dims = TS_NEW_ARRAY(e->m->arena, rt_dim, IR_STRIDED_MAX_RANK);
+            for (int d = 0; d + 1 < t->rank; d++)
+                dims[d] = t->dims[d < dim ? d : d + 1];
+            ir_value *args[3] = {x, ir_build_int(&e->b, dim), ir_build_int(&e->b, i)};
+            part = core(e, OP_select_int,
+                        ir_type_tensor(e->m, t->dtype, t->rank - 1, dims, IR_LAYOUT_ANY), args, 3);
+        } else {
+            int64_t n = given ? sizes[i] : each < size - start ? each : size - start;
+            part = slice(e, x, dim, start, n);
+            start += n;
+        }
+        pass_replace(e->m, op->results[i], part);
+    }
+    return true;
+}
+
+static bool expand(expander *e, ir_op *op) {
+    if (op->opcode == IR_OP_LIST_UNPACK)
+        return expand_unpack(e, op);
+    if (ir_is_core(op, OP_lstm_cell))
+        return expand_lstm_cell(e, op);
+    if (ir_is_core(op, OP_gru_cell))
+        return expand_gru_cell(e, op);
+    if (ir_is_core(op, OP_scaled_dot_product_attention))
+        return expand_attention(e, op);
+    return false;
+}
+
+static void expand_block(expander *e, ir_block *block, int depth) {
+    ir_op *next;
+    for (ir_op *op = block->first; op && depth < 500; op = next) {
+        next = op->next;
+        for (size_t i = 0; i < op->region_count; i++)
+            expand_block(e, op->regions[i], depth + 1);
+        e->b = pass_before(e->m, op);
+        if (!expand(e, op))
+            continue;
+        ir_value *list = op->opcode == IR_OP_LIST_UNPACK ? op->operands[0] : NULL;
+        ir_op_remove(op);
+        if (list && list->use_count == 0)
+            ir_op_remove(list->def);
+        e->ctx->changed = true;
+        pass_count(e->ctx, "expanded", 1);
+    }
+}
+
+ts_status pass_expand_composites(pass_context *ctx, ir_module *m) {
+    expander e = {.ctx = ctx, .m = m};
+    for (ir_function *f = m->functions; f; f = f->next)
+        if (f->body)
+            expand_block(&e, f->body, 0);
+    return NULL;
+}
