@@ -1,21 +1,29 @@
 /* codegen/codegen.c - a module of IR to an artifact or to text, level by level. */
 #include "codegen/compile_llvm.h"
+#include "codegen/dialect.h"
 #include "codegen/emit_host.h"
 #include "runtime/base/file.h"
 
-/* Emission and IR passes of one level; the unit is the caller's to release. */
+/* Emission and IR passes of one level; the unit is the caller's to release. Kernels of a device go
+ * to device_source, which may be NULL. */
 static ts_status build_unit(cg_unit *unit, cg_program *program, const cg_options *options,
-                            size_t level) {
+                            size_t level, ts_buffer *device_source) {
     TS_TRY(cg_unit_init(unit, options->levels[level], options, program->ir, program->arena));
+    if (device_source) {
+        unit->dialect = options->device == CG_DEVICE_CUDA ? &cg_dialect_cuda : &cg_dialect_opencl;
+        unit->device_source = device_source;
+        ts_buffer_text(device_source, unit->dialect->preamble);
+        ts_buffer_char(device_source, '\n');
+    }
     TS_TRY(host_emit_module(unit, program, level == 0));
     return cg_unit_optimise(unit);
 }
 
 static ts_status build_image(cg_program *program, const cg_options *options, size_t level,
-                             cg_image *out) {
+                             ts_buffer *device_source, cg_image *out) {
     cg_unit unit = {0};
     LLVMMemoryBufferRef object = NULL;
-    ts_status status = build_unit(&unit, program, options, level);
+    ts_status status = build_unit(&unit, program, options, level, device_source);
     if (!status)
         status = cg_unit_emit(&unit, LLVMObjectFile, &object);
     if (!status)
@@ -30,7 +38,7 @@ static ts_status build_image(cg_program *program, const cg_options *options, siz
 
 static ts_status write_text(cg_program *program, const cg_options *options) {
     cg_unit unit = {0};
-    ts_status status = build_unit(&unit, program, options, 0);
+    ts_status status = build_unit(&unit, program, options, 0, NULL);
     const char *path = ts_arena_str(program->arena, options->output_path).data;
     if (!status && options->emit == CG_EMIT_LLVM) {
         char *text = LLVMPrintModuleToString(unit.module);
@@ -51,18 +59,77 @@ static ts_status write_text(cg_program *program, const cg_options *options) {
     return status;
 }
 
+/* --emit=opencl, cuda, ptx: the device's side alone. */
+static ts_status write_device_text(cg_program *program, const cg_options *options) {
+    cg_unit unit = {0};
+    ts_buffer source = {0};
+    cg_options with = *options;
+    with.device = options->emit == CG_EMIT_OPENCL ? CG_DEVICE_OPENCL : CG_DEVICE_CUDA;
+    cg_device_code *codes = NULL;
+    size_t count = 0;
+    ts_status status = build_unit(&unit, program, &with, 0, &source);
+    const char *path = ts_arena_str(program->arena, options->output_path).data;
+    const ts_buffer *bytes = &source;
+    if (!status && options->emit == CG_EMIT_PTX) {
+        with.cuda_arch = (ts_str){0};
+        status = cg_compile_cuda(program->arena, &with, &source, &codes, &count);
+        for (size_t i = 0; i < count; i++)
+            if (strcmp(codes[i].level, "ptx") == 0)
+                bytes = &codes[i].bytes;
+    }
+    if (!status)
+        status = ts_buffer_status(bytes);
+    if (!status) {
+        ts_file_part part = {bytes->data, bytes->length};
+        status = ts_file_write(path, &part, 1);
+    }
+    for (size_t i = 0; i < count; i++)
+        ts_buffer_deinit(&codes[i].bytes);
+    ts_buffer_deinit(&source);
+    cg_unit_deinit(&unit);
+    return status;
+}
+
+static ts_status device_codes(cg_program *program, const cg_options *options, ts_buffer *source,
+                              cg_device_code **out, size_t *out_count) {
+    *out_count = 0;
+    TS_TRY(ts_buffer_status(source));
+    if (options->device == CG_DEVICE_CUDA)
+        return cg_compile_cuda(program->arena, options, source, out, out_count);
+    *out = TS_NEW(program->arena, cg_device_code);
+    ts_buffer_char(source, 0); /* OpenCL takes it as text */
+    **out = (cg_device_code){"opencl", *source};
+    *source = (ts_buffer){0};
+    *out_count = 1;
+    return ts_buffer_status(&(*out)->bytes);
+}
+
 static ts_status write_tsm(cg_program *program, const cg_options *options) {
+    bool has_device = options->device != CG_DEVICE_CPU;
+    if (has_device && options->level_count != 1)
+        return ts_error_make(TS_ERR_INVALID_INPUT,
+                             "a model for a device takes one CPU level, found %zu",
+                             options->level_count);
     cg_image *images = TS_NEW_ARRAY(program->arena, cg_image, options->level_count);
+    ts_buffer source = {0};
+    cg_device_code *codes = NULL;
+    size_t code_count = 0;
     ts_status status = NULL;
     for (size_t i = 0; i < options->level_count && !status; i++)
-        status = build_image(program, options, i, &images[i]);
+        status = build_image(program, options, i, has_device ? &source : NULL, &images[i]);
+    if (!status && has_device)
+        status = device_codes(program, options, &source, &codes, &code_count);
     if (!status) {
         cg_program_intern_entries(program);
         cg_program_mark_mutable(program);
-        status = cg_write_artifact(program, options, images, options->level_count);
+        status = cg_write_artifact(program, options, images, options->level_count, codes,
+                                   code_count);
     }
     for (size_t i = 0; i < options->level_count; i++)
         ts_buffer_deinit(&images[i].bytes);
+    for (size_t i = 0; i < code_count; i++)
+        ts_buffer_deinit(&codes[i].bytes);
+    ts_buffer_deinit(&source);
     return status;
 }
 
@@ -80,9 +147,7 @@ ts_status cg_compile(ir_module *m, ts_arena *arena, const cg_options *options) {
     case CG_EMIT_SO: status = cg_write_object(program, options); break;
     case CG_EMIT_OPENCL:
     case CG_EMIT_CUDA:
-    case CG_EMIT_PTX:
-        status = ts_error_make(TS_ERR_UNSUPPORTED, "this output form is not supported yet");
-        break;
+    case CG_EMIT_PTX: status = write_device_text(program, options); break;
     }
     ts_status_release(program->error);
     return status;

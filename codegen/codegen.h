@@ -24,12 +24,17 @@ const cg_target_info *cg_target_find(ts_str name); /* NULL: unknown */
 typedef enum cg_emit { CG_EMIT_TSM, CG_EMIT_OBJ, CG_EMIT_SO, CG_EMIT_LLVM, CG_EMIT_ASM,
                        CG_EMIT_OPENCL, CG_EMIT_CUDA, CG_EMIT_PTX } cg_emit;
 
+typedef enum cg_device { CG_DEVICE_CPU, CG_DEVICE_OPENCL, CG_DEVICE_CUDA } cg_device;
+
 typedef struct cg_options {
     const cg_target_info *const *levels;
     size_t level_count;
     int opt_level;
     bool fast_math;
     cg_emit emit;
+    cg_device device;    /* kernels are made for it and for the CPU */
+    ts_str cuda_arch;    /* "sm_80,sm_90": cubins beside PTX; may be empty */
+    ts_str nvrtc_path;   /* where to look first; may be empty */
     ts_str output_path;
     ts_str source_name;  /* for metadata */
 } cg_options;

@@ -32,6 +32,8 @@ typedef struct cg_unit {
     LLVMTypeRef kernel_type; /* void(ptr, ptr, i64, i64, ptr): see kernel.h */
     void *kernel_state;      /* the kernels' own (shared micro-kernels); NULL at first */
     size_t kernel_counter;   /* for unique names */
+    const struct cg_dialect *dialect; /* of the device, or NULL: kernels for the CPU alone */
+    ts_buffer *device_source;         /* receives kernels in that dialect */
 } cg_unit;
 
 /* A function with internal linkage and the unit's attributes. */

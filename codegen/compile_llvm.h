@@ -23,8 +23,19 @@ typedef struct cg_image {
     ts_buffer bytes;
 } cg_image;
 
+typedef struct cg_device_code { /* a DEVICE section */
+    const char *level; /* "opencl", "ptx", "sm_80" */
+    ts_buffer bytes;
+} cg_device_code;
+
 ts_status cg_write_artifact(cg_program *program, const cg_options *options,
-                            const cg_image *images, size_t count) TS_WARN_UNUSED;
+                            const cg_image *images, size_t count,
+                            const cg_device_code *device, size_t device_count) TS_WARN_UNUSED;
+
+/* CUDA source through NVRTC to a cubin for each architecture of options->cuda_arch, and PTX.
+ * *out_codes and their text are the arena's, the bytes the caller's. */
+ts_status cg_compile_cuda(ts_arena *arena, const cg_options *options, const ts_buffer *source,
+                          cg_device_code **out_codes, size_t *out_count) TS_WARN_UNUSED;
 
 /* TSM_CPU_ bits that code of a level needs. */
 uint64_t cg_target_features(const cg_target_info *target);

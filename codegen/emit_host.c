@@ -27,9 +27,9 @@ static void number_op(scan *s, ir_op *op, int depth) {
         f->scratch_out_count = operands;
     if (op->opcode == IR_OP_KERNEL && f->hm->kernel_scan < f->hm->kernel_count) {
         const cg_kernel *k = f->hm->kernels[f->hm->kernel_scan++].kernel;
-        size_t words = operands + op->result_count + RT_MAX_RANK;
+        size_t words = 2 * (operands + op->result_count) + RT_MAX_RANK;
         if (k)
-            words += k->param_count + k->constant_count;
+            words += k->param_count + 2 * k->constant_count;
         if (words > f->launch_words)
             f->launch_words = words;
     }

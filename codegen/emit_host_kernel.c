@@ -129,7 +129,7 @@ static int64_t planned_end(const ir_value *v) {
 }
 
 static LLVMValueRef make_result(host_function *f, const ir_value *v, LLVMValueRef *sizes,
-                                LLVMValueRef area) {
+                                LLVMValueRef area, LLVMValueRef *out_tensor) {
     cg_program *p = f->hm->program;
     const ir_type *t = v->type;
     for (int d = 0; d < t->rank; d++)
@@ -157,8 +157,8 @@ static LLVMValueRef make_result(host_function *f, const ir_value *v, LLVMValueRe
     }
     host_check(f, status);
     host_bind_symbols(f, v);
-    LLVMValueRef tensor = host_load(f, f->unit->pointer, out, offsetof(rt_value, as));
-    return host_load(f, f->unit->pointer, tensor, offsetof(rt_tensor, data));
+    *out_tensor = host_load(f, f->unit->pointer, out, offsetof(rt_value, as));
+    return host_load(f, f->unit->pointer, *out_tensor, offsetof(rt_tensor, data));
 }
 
 /* ---- operands ---- */
@@ -168,8 +168,9 @@ static bool layout_is_sure(host_function *f, const ir_value *v) {
     return v->type->layout != IR_LAYOUT_ANY && host_of(f, v)->is_dense;
 }
 
+/* The data of an operand, made dense; *out_tensor is the tensor that has it. */
 static LLVMValueRef operand_data(host_function *f, const ir_op *op, const ir_value *v,
-                                 size_t *out_slot) {
+                                 size_t *out_slot, LLVMValueRef *out_tensor) {
     LLVMValueRef at = host_boxed(f, v, 0);
     *out_slot = SIZE_MAX;
     if (!layout_is_sure(f, v)) {
@@ -182,17 +183,25 @@ static LLVMValueRef operand_data(host_function *f, const ir_op *op, const ir_val
         host_check(f, host_call(f, SERVICE_tensor_dense, args, 7));
         at = dense;
     }
-    LLVMValueRef tensor = host_load(f, f->unit->pointer, at, offsetof(rt_value, as));
-    return host_load(f, f->unit->pointer, tensor, offsetof(rt_tensor, data));
+    *out_tensor = host_load(f, f->unit->pointer, at, offsetof(rt_value, as));
+    return host_load(f, f->unit->pointer, *out_tensor, offsetof(rt_tensor, data));
 }
 
-static LLVMValueRef launch_constant(host_function *f, const ir_op *op, const cg_kernel *k) {
+static LLVMValueRef launch_constant(host_function *f, const ir_op *op, const cg_kernel *k,
+                                    size_t operands) {
     cg_unit *u = f->unit;
     cg_kernel_row row = {k->symbol, host_place(f, op), k->flops, k->bytes};
     LLVMValueRef parts[] = {host_int(f, k->grain), host_int(f, k->scratch_bytes),
                             host_word(f, cg_program_kernel(f->hm->program, row)),
-                            host_word(f, row.place)};
-    LLVMValueRef value = LLVMConstStructInContext(u->context, parts, 4, false);
+                            host_word(f, row.place),
+                            host_word(f, (uint32_t)operands),
+                            host_word(f, (uint32_t)op->result_count),
+                            host_word(f, (uint32_t)k->constant_count),
+                            host_word(f, (uint32_t)k->param_count),
+                            host_word(f, k->device_symbol.length != 0),
+                            host_word(f, 0)};
+    LLVMValueRef value =
+        LLVMConstStructInContext(u->context, parts, sizeof parts / sizeof parts[0], false);
     LLVMValueRef g = LLVMAddGlobal(u->module, LLVMTypeOf(value), "launch");
     LLVMSetInitializer(g, value);
     LLVMSetGlobalConstant(g, true);
@@ -207,15 +216,25 @@ static bool emit_launch(host_function *f, ir_op *op, const cg_kernel *k) {
         LLVMGetNamedFunction(f->unit->module, ts_arena_str(f->unit->arena, k->symbol).data);
     if (!function || !compute_sizes(f, op, k, &l))
         return false;
+    bool for_device = f->unit->dialect != NULL;
+    LLVMValueRef threads = NULL;
+    if (for_device) {
+        threads = k->device_symbol.length ? host_dim(f, k->device_threads) : host_int(f, 0);
+        if (!threads)
+            return false;
+    }
     LLVMValueRef area = f->launch_area;
     size_t buffer_count = 0;
     size_t *slots = TS_NEW_ARRAY(f->unit->arena, size_t, op->operand_count + 1);
+    LLVMValueRef *tensors =
+        TS_NEW_ARRAY(f->unit->arena, LLVMValueRef, op->operand_count + op->result_count + 1);
     int64_t at = 0;
     for (size_t i = 0; i < op->operand_count; i++) {
         slots[i] = SIZE_MAX;
         if (op->operands[i]->type->kind != IR_TENSOR)
             continue;
-        LLVMValueRef data = operand_data(f, op, op->operands[i], &slots[i]);
+        LLVMValueRef data =
+            operand_data(f, op, op->operands[i], &slots[i], &tensors[buffer_count]);
         host_store(f, data, area, at);
         at += 8;
         buffer_count++;
@@ -223,10 +242,14 @@ static bool emit_launch(host_function *f, ir_op *op, const cg_kernel *k) {
     /* Sizes of one result at a time lie behind the buffers and parameters. */
     size_t constants = k->constant_count;
     int64_t params_at = (int64_t)(8 * (buffer_count + op->result_count + constants));
-    int64_t sizes_at = params_at + (int64_t)(8 * k->param_count);
+    int64_t bytes_at = params_at + (int64_t)(8 * k->param_count);
+    int64_t tensors_at = bytes_at + (int64_t)(8 * constants);
+    size_t tensor_count = buffer_count + op->result_count;
+    int64_t sizes_at = for_device ? tensors_at + (int64_t)(8 * tensor_count) : bytes_at;
     for (size_t i = 0; i < op->result_count; i++) {
         LLVMValueRef data =
-            make_result(f, op->results[i], l.sizes[i], host_offset(f, area, sizes_at));
+            make_result(f, op->results[i], l.sizes[i], host_offset(f, area, sizes_at),
+                        &tensors[buffer_count + i]);
         host_store(f, data, area, at);
         at += 8;
     }
@@ -235,12 +258,18 @@ static bool emit_launch(host_function *f, ir_op *op, const cg_kernel *k) {
                                             k->constants[i].bytes);
         host_store(f, host_offset(f, f->weights, (int64_t)offset), area, at);
         at += 8;
+        if (for_device)
+            host_store(f, host_int(f, (int64_t)k->constants[i].bytes), area,
+                       bytes_at + (int64_t)(8 * i));
     }
     for (size_t i = 0; i < k->param_count; i++)
         host_store(f, l.params[i], area, params_at + (int64_t)(8 * i));
-    LLVMValueRef args[] = {f->run, launch_constant(f, op, k), function, area,
-                           host_offset(f, area, params_at), l.work_items};
-    host_check(f, host_call(f, SERVICE_launch, args, 6));
+    for (size_t i = 0; for_device && i < tensor_count; i++)
+        host_store(f, tensors[i], area, tensors_at + (int64_t)(8 * i));
+    LLVMValueRef args[] = {f->run, launch_constant(f, op, k, buffer_count), function, area,
+                           host_offset(f, area, params_at), l.work_items, threads};
+    int service = for_device ? SERVICE_device_launch : SERVICE_launch;
+    host_check(f, host_call(f, service, args, for_device ? 7 : 6));
     for (size_t i = 0; i < op->operand_count; i++) {
         if (slots[i] == SIZE_MAX)
             continue;

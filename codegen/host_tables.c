@@ -225,7 +225,9 @@ static void put_meta(const cg_options *options, ts_buffer *b) {
     tsm_put_str(b, TS_STR("levels"));
     tsm_put_str(b, (ts_str){levels.data, levels.length});
     tsm_put_str(b, TS_STR("target"));
-    tsm_put_str(b, TS_STR("cpu"));
+    tsm_put_str(b, ts_str_of(options->device == CG_DEVICE_OPENCL ? "opencl"
+                             : options->device == CG_DEVICE_CUDA ? "cuda"
+                                                                 : "cpu"));
     tsm_put_str(b, TS_STR("options"));
     tsm_put_str(b, (ts_str){text.data, text.length});
     ts_buffer_deinit(&levels);
@@ -283,6 +285,8 @@ ts_status cg_program_write(cg_program *p, const cg_options *options, ts_buffer *
     tsm_put_u32(b, (uint32_t)p->operator_count);
     for (size_t i = 0; i < p->operator_count; i++)
         tsm_put_str(b, rt_op_name(p->operators[i]));
+    for (size_t i = 0; i < p->operator_count; i++)
+        tsm_put_u32(b, (uint32_t)ir_schema_of(p->ir, p->operators[i])->arg_count);
     tsm_put_u32(b, (uint32_t)p->function_count);
     for (size_t i = 0; i < p->function_count; i++)
         tsm_put_str(b, p->functions[i]->name);

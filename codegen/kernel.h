@@ -41,6 +41,8 @@ typedef struct cg_kernel {
     int64_t grain;         /* smallest number of items worth a thread of its own */
     rt_dim scratch_bytes;  /* per thread; constant or size expression */
     double flops, bytes;   /* estimates for profiles; 0 unknown */
+    ts_str device_symbol;  /* name in the device's code; empty where there is none */
+    rt_dim device_threads; /* threads that it needs */
 } cg_kernel;
 
 #endif

@@ -3,6 +3,7 @@
  * Without an anchor (a contraction, pooling, depthwise convolution) the body is one loop nest over a
  * space: the shape that reductions reduce, else the first result's, seen through the views that
  * follow it. Dims run in the order of memory, the contiguous one last. */
+#include "codegen/dialect.h"
 #include "codegen/lower.h"
 
 #include <string.h>
@@ -255,6 +256,21 @@ ts_status cg_lower_kernel(cg_unit *unit, const ir_op *op, cg_kernel *out) {
         return status;
     ts_str name = ts_arena_format(unit->arena, "kernel_%zu", unit->kernel_counter++);
     kn_emit_llvm(unit, l.k, cg_kernel_function(unit, name.data));
+    ts_str device_name = {0};
+    rt_dim device_threads = 0;
+    if (unit->dialect) {
+        device_name = ts_arena_format(unit->arena, "kernel_%zu", unit->kernel_counter - 1);
+        status = kn_emit_clike(unit->dialect, l.k, device_name, unit->device_source,
+                               &device_threads);
+        if (status) { /* this one runs on the CPU */
+            if (ts_status_code(status) != TS_ERR_UNSUPPORTED)
+                return status;
+            ts_status_release(status);
+            device_name = (ts_str){0};
+        }
+    }
     fill(l.k, name.data, out);
+    out->device_symbol = device_name;
+    out->device_threads = device_threads;
     return NULL;
 }

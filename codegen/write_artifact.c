@@ -76,7 +76,8 @@ static uint64_t weights_checksum(const cg_program *p, char *block) {
 }
 
 ts_status cg_write_artifact(cg_program *program, const cg_options *options,
-                            const cg_image *images, size_t count) {
+                            const cg_image *images, size_t count,
+                            const cg_device_code *device, size_t device_count) {
     ts_arena *arena = program->arena;
     ts_buffer tables = {0};
     ts_status status = cg_program_write(program, options, &tables);
@@ -84,7 +85,7 @@ ts_status cg_write_artifact(cg_program *program, const cg_options *options,
         ts_buffer_deinit(&tables);
         return status;
     }
-    size_t section_count = count + 1 + (program->weight_bytes != 0);
+    size_t section_count = count + device_count + 1 + (program->weight_bytes != 0);
     tsm_section *sections = TS_NEW_ARRAY(arena, tsm_section, section_count);
     tsm_header *header = TS_NEW(arena, tsm_header);
     file_parts f = {.arena = arena};
@@ -106,6 +107,15 @@ ts_status cg_write_artifact(cg_program *program, const cg_options *options,
         row.machine = strncmp(t->triple, "x86_64", 6) == 0 ? TSM_MACHINE_X86_64
                                                             : TSM_MACHINE_AARCH64;
         memcpy(row.level, t->name, strlen(t->name) + 1);
+        sections[s++] = row;
+        add_part(&f, b->data, b->length);
+    }
+    for (size_t i = 0; i < device_count; i++) {
+        const ts_buffer *b = &device[i].bytes;
+        align_part(&f, TSM_ALIGN);
+        tsm_section row = {.kind = TSM_SECTION_DEVICE, .offset = f.at, .bytes = b->length,
+                           .checksum = tsm_checksum(b->data, b->length)};
+        memcpy(row.level, device[i].level, strlen(device[i].level) + 1);
         sections[s++] = row;
         add_part(&f, b->data, b->length);
     }

@@ -226,6 +226,12 @@ static void read_constants(decoder *d) {
 
 static void read_code_tables(decoder *d) {
     d->p->operators = read_strings(d, &d->p->operator_count);
+    d->p->operator_args = TS_NEW_ARRAY(d->arena, uint32_t, d->p->operator_count + 1);
+    for (size_t i = 0; i < d->p->operator_count; i++) {
+        d->p->operator_args[i] = tsm_read_u32(&d->r);
+        if (d->p->operator_args[i] > 64)
+            fail(d, "arguments of an operator");
+    }
     d->p->functions = read_strings(d, &d->p->function_count);
     uint32_t count = tsm_read_count(&d->r, 12);
     d->p->methods = TS_NEW_ARRAY(d->arena, rt_method, (size_t)count + 1);

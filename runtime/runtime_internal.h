@@ -99,6 +99,7 @@ typedef struct rt_program {
     rt_value *constants; /* refs */
     size_t constant_count;
     ts_str *operators;
+    uint32_t *operator_args; /* how many each takes */
     size_t operator_count;
     ts_str *functions;
     size_t function_count;
@@ -170,6 +171,7 @@ void rt_parallel(int count, void (*part)(void *user, int index), void *user);
 /* ---- sessions ---- */
 
 typedef struct rt_profile rt_profile;
+typedef struct rt_device rt_device;
 
 struct tsrt_session {
     rt_run run; /* first: services get the run and see the session */
@@ -181,6 +183,7 @@ struct tsrt_session {
     rt_storage *arena;   /* planned buffers; NULL where there are none */
     rt_tensor **headers; /* preallocated, by number */
     rt_pool *pool;
+    rt_device *device; /* NULL: the CPU alone */
     void **scratch; /* by part of a launch */
     size_t *scratch_bytes;
     int thread_count;
@@ -204,6 +207,18 @@ ts_status rt_instantiate(tsrt_session *session) TS_WARN_UNUSED;
 /* CANCELLED where a cancel or a deadline asks for it. */
 ts_status rt_check_interrupt(tsrt_session *session) TS_WARN_UNUSED;
 ts_place rt_place(const tsrt_model *model, uint32_t place);
+
+/* ---- devices (device.c): memory there mirrors storages; whoever reads or writes host memory of a
+ * tensor asks first ---- */
+
+/* Opens the device that the options and the model ask for; none for the CPU. */
+ts_status rt_device_open(tsrt_session *session, const char *device, bool may_fall_back)
+    TS_WARN_UNUSED;
+void rt_device_close(tsrt_session *session);
+/* Host memory of the tensors in v is made current; will_write: the device's copy is void after. */
+ts_status rt_device_to_host(tsrt_session *session, rt_value v, bool will_write) TS_WARN_UNUSED;
+/* After a run: mirrors of what others own go. */
+ts_status rt_device_end_run(tsrt_session *session) TS_WARN_UNUSED;
 
 /* ---- types at run time (types.c) ---- */
 

@@ -41,6 +41,9 @@ static ts_status service_op_call(rt_run *run, uint32_t op, const rt_value *args,
     if (TS_UNLIKELY(atomic_load_explicit(&run->interrupt, memory_order_relaxed)))
         TS_TRY(rt_check_interrupt(s));
     s->dynamic_calls++;
+    if (TS_UNLIKELY(s->device != NULL))
+        for (uint32_t i = 0; i < s->model->program.operator_args[op]; i++)
+            TS_TRY(rt_device_to_host(s, args[i], true));
     uint64_t begin = TS_UNLIKELY(s->profile != NULL) ? rt_now_ns() : 0;
     ts_status status = s->model->kernels[op](&s->context, args, outs);
     if (TS_UNLIKELY(s->profile != NULL))

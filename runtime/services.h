@@ -13,6 +13,9 @@ ts_status service_tensor_planned(rt_run *run, uint32_t dtype, uint32_t rank, con
                                  uint32_t layout, int64_t header, int64_t offset, rt_value *out);
 ts_status service_tensor_dense(rt_run *run, const rt_value *value, uint32_t dtype, uint32_t rank,
                                uint32_t layout, rt_value *out, uint32_t place);
+ts_status service_device_launch(rt_run *run, const rt_launch *launch, rt_compiled_kernel kernel,
+                                void *const *area, const int64_t *params, int64_t work_items,
+                                int64_t threads);
 ts_status service_tensor_fresh(rt_run *run, rt_value *slot);
 ts_status service_launch(rt_run *run, const rt_launch *launch, rt_compiled_kernel kernel,
                          void *const *buffers, const int64_t *params, int64_t work_items);

@@ -129,6 +129,8 @@ ts_status service_tensor_dense(rt_run *run, const rt_value *value, uint32_t dtyp
         return NULL;
     }
     rt_value copy;
+    if (s->device)
+        TS_TRY(rt_device_to_host(s, *value, false));
     TS_TRY(service_tensor_make(run, dtype, rank, t->sizes, layout, 0, &copy));
     ts_status status = rt_tensor_copy_into(copy.as.tensor, t);
     if (status)
@@ -151,6 +153,8 @@ ts_status service_tensor_fresh(rt_run *run, rt_value *slot) {
     if (!is_shared)
         return NULL;
     rt_tensor *copy;
+    if (rt_session_of(run)->device)
+        TS_TRY(rt_device_to_host(rt_session_of(run), *slot, false));
     TS_TRY(rt_tensor_clone(t, &copy));
     rt_assign(slot, rt_from_tensor(copy));
     return NULL;

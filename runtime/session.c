@@ -30,6 +30,7 @@ static ts_status read_options(const void *from, void *to, size_t size) {
 
 static void destroy(tsrt_session *s) {
     const rt_program *p = &s->model->program;
+    rt_device_close(s);
     for (size_t i = 0; s->constants && i < p->constant_count; i++)
         rt_release(s->constants[i]);
     for (size_t i = 0; s->storages && i < p->storage_count; i++)
@@ -81,19 +82,8 @@ static ts_status seed_session(tsrt_session *s, uint64_t seed) {
     return NULL;
 }
 
-static ts_status check_device(const tsrt_session_options *o) {
-    if (!o->device || strcmp(o->device, "cpu") == 0 || strcmp(o->device, "auto") == 0 ||
-        o->fallback_to_cpu)
-        return NULL;
-    return ts_error_make(TS_ERR_UNSUPPORTED,
-                         "the model was compiled for the cpu; device %.40s needs a model compiled "
-                         "with --target",
-                         o->device);
-}
-
 static ts_status fill(tsrt_session *s, const tsrt_session_options *o) {
     const rt_program *p = &s->model->program;
-    TS_TRY(check_device(o));
     TS_TRY(rt_pool_make(&s->pool));
     rt_pool_set_limit(s->pool, o->memory_limit);
     s->frame = calloc(FRAME_VALUES, sizeof *s->frame);
@@ -114,6 +104,7 @@ static ts_status fill(tsrt_session *s, const tsrt_session_options *o) {
     s->context.grad_enabled = true;
     TS_TRY(seed_session(s, o->has_seed ? o->seed : RT_DEFAULT_SEED));
     TS_TRY(rt_instantiate(s));
+    TS_TRY(rt_device_open(s, o->device, o->fallback_to_cpu != 0));
     s->run.services = &rt_service_table;
     s->run.constants = s->constants;
     s->run.weights = s->model->weights;
@@ -172,6 +163,8 @@ static ts_status own_result(tsrt_session *s, rt_value *v, int depth) {
     switch (v->tag) {
     case RT_TAG_TENSOR: {
         const rt_tensor *t = v->as.tensor;
+        if (s->device)
+            TS_TRY(rt_device_to_host(s, *v, true));
         bool is_planned = !t->storage || t->storage == s->arena;
         if ((!is_planned && !t->storage->is_read_only) || t->element_count == 0)
             return NULL;
@@ -286,11 +279,17 @@ static ts_status run_entry(tsrt_session *s, const rt_entry *e, tsrt_value *const
         rt_release(values[i]);
     if (values != few)
         free(values);
-    if (!status) {
+    if (!status)
         status = own_result(s, out, 0);
+    if (s->device) {
+        ts_status ended = rt_device_end_run(s);
         if (status)
-            rt_assign(out, rt_none());
+            ts_status_release(ended);
+        else
+            status = ended;
     }
+    if (status)
+        rt_assign(out, rt_none());
     return status;
 }
 

@@ -25,6 +25,12 @@ typedef struct rt_launch {
     int64_t grain, scratch_bytes;
     uint32_t kernel; /* row of the program's kernel table */
     uint32_t place;
+    /* For device_launch: how many operands, results, constants and parameters there are. The area
+     * holds their data pointers in that order (a constant's: offset in the weights), then the
+     * parameters, then the constants' sizes in bytes, then a tensor for each operand and result. */
+    uint32_t operands, results, constants, params;
+    uint32_t on_device; /* 0: by the CPU's kernel all the same */
+    uint32_t padding;
 } rt_launch;
 
 typedef struct rt_services {
