@@ -704,7 +704,11 @@ static ts_status promote_list(const rt_fact *list, rt_dtype *out) {
     return NULL;
 }
 
-static bool is_skipped(const rt_fact *f) { return f->rank == 1 && f->dims[0] == 0; }
+/* A vector of size 0 is left out whatever the others' rank; one of unknown size beside tensors of
+ * another rank can only be such a vector. */
+static bool is_skipped(const rt_fact *f, int rank) {
+    return f->rank == 1 && (f->dims[0] == 0 || (rank != 1 && !rt_dim_is_constant(f->dims[0])));
+}
 
 RULE(cat) {
     const rt_fact *list = &args[0];
@@ -726,12 +730,10 @@ RULE(cat) {
     for (size_t i = 0; i < list->count; i++) {
         if (!rt_fact_has_shape(&list->items[i]))
             return NULL;
-        if (!shape && !is_skipped(&list->items[i]))
+        if (is_skipped(&list->items[i], 1))
+            continue;
+        if (!shape || (shape->rank == 1 && list->items[i].rank != 1))
             shape = &list->items[i];
-        /* a dim that may turn out 0 decides whether the tensor is skipped */
-        if (list->items[i].rank == 1 && !rt_dim_is_constant(list->items[i].dims[0]) &&
-            shape && shape->rank != 1)
-            return NULL;
     }
     if (!shape || shape->rank == 0)
         return NULL;
@@ -744,7 +746,7 @@ RULE(cat) {
     dims[dim] = 0;
     for (size_t i = 0; i < list->count; i++) {
         const rt_fact *item = &list->items[i];
-        if (is_skipped(item))
+        if (is_skipped(item, shape->rank))
             continue;
         if (item->rank != shape->rank)
             return ts_raise("RuntimeError",

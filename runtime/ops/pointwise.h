@@ -75,6 +75,9 @@ void rt_pw_set_param(rt_pw_params *params, int at, rt_value number);
 RT_PW_KERNELS(X)
 #undef X
 
+/* log(exp(a) + exp(b)), in pointwise_kernels.c */
+rt_complex128 rt_complex_logaddexp(rt_complex128 a, rt_complex128 b);
+
 /* special_math.c */
 double rt_digamma(double x);
 double rt_zeta(double x, double q); /* Hurwitz */

@@ -278,6 +278,26 @@ static cplx complex_expm1(cplx x) {
     return make(e * cos(im) - 2 * half * half, (e + 1) * sin(im));
 }
 
+rt_complex128 rt_complex_logaddexp(rt_complex128 a, rt_complex128 b) {
+    bool swaps = a.re < b.re;
+    rt_complex128 high = swaps ? b : a, low = swaps ? a : b;
+    if (high.re != high.re || low.re != low.re)
+        return (rt_complex128){(double)NAN, (double)NAN};
+    if (fabs(high.re) == (double)INFINITY && high.re == low.re && high.im == low.im)
+        return high;
+    if (low.re == -(double)INFINITY)
+        return high;
+    cplx top = make(high.re, high.im);
+    cplx sum = top + complex_log1p(cexp(make(low.re, low.im) - top));
+    return (rt_complex128){creal(sum), cimag(sum)};
+}
+
+static cplx complex_logaddexp(cplx x, cplx y) {
+    rt_complex128 sum = rt_complex_logaddexp((rt_complex128){creal(x), cimag(x)},
+                                             (rt_complex128){creal(y), cimag(y)});
+    return make(sum.re, sum.im);
+}
+
 static cplx complex_sinc(cplx x) {
     return x == 0 ? 1 : csin(PI * x) / (PI * x);
 }
@@ -389,6 +409,8 @@ CPLX2(ne, x != y)
 CPLX2(logical_and, x != 0 && y != 0)
 CPLX2(logical_or, x != 0 || y != 0)
 CPLX2(logical_xor, (x != 0) != (y != 0))
+CPLX2(ldexp, x * cpow(2, y))
+CPLX2(logaddexp, complex_logaddexp(x, y))
 CPLX2(xlogy, has_nan(y) ? make((double)NAN, (double)NAN) : x == 0 ? 0 : x * clog(y))
 CPLX3(where, x != 0 ? y : z)
 CPLX3(lerp, cabs(z) < 0.5 ? x + z * (y - x) : y - (y - x) * (1 - z))
@@ -517,10 +539,10 @@ ROW_R(nextafter, RT_PW_SAME)
 ROW_RI(heaviside, RT_PW_SAME, i_heaviside)
 ROW_I(gcd, RT_PW_SAME)
 ROW_I(lcm, RT_PW_SAME)
-ROW_R(ldexp, RT_PW_FLOAT)
+ROW_RC(ldexp, RT_PW_FLOAT)
 ROW_RC(xlogy, RT_PW_FLOAT)
 ROW_R(xlog1py, RT_PW_FLOAT)
-ROW_R(logaddexp, RT_PW_FLOAT)
+ROW_RC(logaddexp, RT_PW_FLOAT)
 ROW_R(logaddexp2, RT_PW_FLOAT)
 ROW_RIC(where, RT_PW_SAME, i_where)
 ROW_RI(clamp, RT_PW_SAME, i_clamp)

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "runtime/ops/pointwise.h"
 #include "runtime/ops/reduce.h"
 
 #define INF ((double)INFINITY)
@@ -130,6 +131,13 @@ static void logcumsumexp_lane(rt_lane *lane) {
     }
 }
 
+static void logcumsumexp_complex(rt_lane *lane) {
+    const rt_complex128 *x = lane->in;
+    rt_complex128 *out = lane->out;
+    for (int64_t i = 0; i < lane->n; i++)
+        out[i] = i ? rt_complex_logaddexp(out[i - 1], x[i]) : x[i];
+}
+
 static rt_dtype scan_dtype(rt_value self, rt_value asked) {
     if (!rt_is_none(asked) || self.tag != RT_TAG_TENSOR)
         return rt_as_dtype(asked, RT_int64);
@@ -153,6 +161,8 @@ KERNEL(cumprod) {
 KERNEL(logcumsumexp) {
     rt_tensor *in;
     TS_TRY(rt_need_tensor(args[0], &in));
+    if (rt_dtype_is_complex(rt_dtype_of(in)))
+        return along(args[0], args[1], rt_dtype_of(in), logcumsumexp_complex, outs);
     if (!rt_dtype_is_float(rt_dtype_of(in)))
         return rt_not_implemented("logcumsumexp", rt_dtype_of(in));
     return along(args[0], args[1], rt_dtype_of(in), logcumsumexp_lane, outs);
@@ -270,8 +280,10 @@ static void median_double(rt_lane *lane) {
 static void nanmedian_double(rt_lane *lane) {
     ranked *items = sorted_lane(lane, false);
     int64_t n = lane->n;
-    while (n > 1 && items[n - 1].value.d != items[n - 1].value.d)
+    while (n > 0 && items[n - 1].value.d != items[n - 1].value.d)
         n--;
+    if (n == 0) /* NaN alone */
+        n = lane->n;
     put_double(lane, items[(n - 1) / 2].value.d, items[(n - 1) / 2].at);
 }
 

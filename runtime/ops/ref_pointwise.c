@@ -182,8 +182,19 @@ KERNEL(div_mode) {
         return rt_pw_simple(&rt_pw_div, args, 2, outs);
     if (rt_str_value_is(args[2], "floor"))
         return rt_pw_simple(&rt_pw_div_floor, args, 2, outs);
-    if (rt_str_value_is(args[2], "trunc"))
-        return rt_pw_simple(&rt_pw_div_trunc, args, 2, outs);
+    if (rt_str_value_is(args[2], "trunc")) {
+        rt_promotion promotion = RT_PROMOTION_START;
+        rt_promotion_add(&promotion, args[0]);
+        rt_promotion_add(&promotion, args[1]);
+        rt_dtype common = rt_promotion_result(&promotion);
+        if (common != RT_float16 && common != RT_bfloat16)
+            return rt_pw_simple(&rt_pw_div_trunc, args, 2, outs);
+        rt_value quotient; /* the quotient is rounded before it is truncated */
+        TS_TRY(rt_pw_simple(&rt_pw_div, args, 2, &quotient));
+        ts_status status = rt_pw_simple(&rt_pw_trunc, &quotient, 1, outs);
+        rt_release(quotient);
+        return status;
+    }
     return ts_raise("RuntimeError", "div expected rounding_mode to be one of None, 'trunc', or "
                                     "'floor'");
 }
@@ -376,13 +387,12 @@ KERNEL(prelu) {
     TS_TRY(rt_need_tensor(args[0], &self));
     TS_TRY(rt_need_tensor(args[1], &weight));
     if (weight->element_count == 1 || self->rank < 2) {
-        if (weight->element_count != 1 && weight->element_count != (self->rank ? self->sizes[0] : 1))
-            return ts_raise("RuntimeError", "Mismatch of parameter numbers and input channel size.");
-        TS_TRY(rt_tensor_alias(weight, 0, (int64_t[]){weight->element_count},
-                               (int64_t[]){weight->rank ? weight->strides[0] : 1},
-                               self->rank > 0 && weight->element_count > 1 ? 1 : weight->rank > 0
-                                                                                     && self->rank > 0,
-                               &shaped));
+        if (weight->element_count != 1)
+            return ts_raise("RuntimeError",
+                            "Mismatch of parameter numbers and input channel size. Found parameter "
+                            "numbers = %lld and channel size = 1.",
+                            (long long)weight->element_count);
+        TS_TRY(rt_tensor_alias(weight, 0, NULL, NULL, 0, &shaped));
     } else {
         int64_t sizes[RT_MAX_RANK], strides[RT_MAX_RANK];
         for (int d = 0; d < self->rank - 1; d++) {

@@ -1,6 +1,7 @@
 /* runtime/ops/ref_reduction.c - sums, products, extrema, norms and moments. */
 #include <math.h>
 
+#include "runtime/ops/pointwise.h"
 #include "runtime/ops/reduce.h"
 
 #define INF ((double)INFINITY)
@@ -133,6 +134,23 @@ FOLD(logsumexp_double) {
     acc->d[1] = sum;
 }
 
+/* d[0] the maximum of the real parts, c the sum of exp(x - maximum) */
+FOLD(logsumexp_complex) {
+    const rt_complex128 *x = values;
+    double top = acc->d[0];
+    for (int64_t i = 0; i < n; i++)
+        top = x[i].re != x[i].re || x[i].re > top ? x[i].re : top;
+    double shift = fabs(top) == INF ? 0 : top, old = fabs(acc->d[0]) == INF ? 0 : acc->d[0];
+    double scale = acc->count ? exp(old - shift) : 0;
+    acc->c = (rt_complex128){acc->c.re * scale, acc->c.im * scale};
+    for (int64_t i = 0; i < n; i++) {
+        double size = exp(x[i].re - shift);
+        acc->c.re += size * cos(x[i].im);
+        acc->c.im += size * sin(x[i].im);
+    }
+    acc->d[0] = top;
+}
+
 /* Vector norms: param is the order. */
 static void norm_one(rt_acc *acc, double magnitude, double order) {
     if (order == 2)
@@ -211,6 +229,12 @@ static void put_logsumexp(void *user, int64_t at, const rt_acc *acc) {
     double value = acc->count == 0 ? -INF : fabs(top) == INF ? log(acc->d[1]) : log(acc->d[1]) + top;
     rt_store_double(rt_dtype_of(s->out), place(s->out, at), value);
 }
+static void put_logsumexp_complex(void *user, int64_t at, const rt_acc *acc) {
+    sink *s = user;
+    double top = fabs(acc->d[0]) == INF ? 0 : acc->d[0];
+    rt_complex128 value = {log(hypot(acc->c.re, acc->c.im)) + top, atan2(acc->c.im, acc->c.re)};
+    rt_store_complex(rt_dtype_of(s->out), place(s->out, at), value);
+}
 static void put_norm(void *user, int64_t at, const rt_acc *acc) {
     sink *s = user;
     double order = s->param, value = acc->d[0];
@@ -233,7 +257,8 @@ static void put_var(void *user, int64_t at, const rt_acc *acc) {
         return;
     rt_dtype dtype = rt_dtype_of(s->second);
     if (rt_dtype_is_complex(dtype))
-        rt_store_complex(dtype, place(s->second, at), acc->c);
+        rt_store_complex(dtype, place(s->second, at),
+                         acc->count ? acc->c : (rt_complex128){(double)NAN, (double)NAN});
     else
         rt_store_double(dtype, place(s->second, at), acc->count ? acc->d[0] : (double)NAN);
 }
@@ -354,8 +379,8 @@ static const reduction all_reduction = {.folds = {count_double, count_int, count
 static const reduction count_reduction = {.folds = {count_double, count_int, count_complex},
                                           .finishes = {put_int, put_int, put_int},
                                           .name = "count_nonzero", NO_SECOND};
-static const reduction logsumexp_reduction = {.folds = {logsumexp_double, NULL, NULL},
-                                              .finishes = {put_logsumexp, NULL, NULL},
+static const reduction logsumexp_reduction = {.folds = {logsumexp_double, NULL, logsumexp_complex},
+                                              .finishes = {put_logsumexp, NULL, put_logsumexp_complex},
                                               .start = {.d = {-INF}}, .name = "logsumexp",
                                               NO_SECOND};
 

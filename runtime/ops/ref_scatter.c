@@ -111,7 +111,7 @@ KERNEL(take_along_dim) {
         if (!status)
             status = rt_tensor_make(rt_dtype_of(self), flat_index->sizes, 1, &result);
         if (!status)
-            status = gather_into(result, flat_self, 0, flat_index, true);
+            status = gather_into(result, flat_self, 0, flat_index, false);
     } else {
         /* the other dims broadcast */
         int dim;

@@ -23,6 +23,8 @@ typedef struct printer {
 } printer;
 
 static int format_real(const formatter *f, double x, char out[400]) {
+    if (x != x) /* printf may write -nan */
+        return snprintf(out, 400, "nan");
     if (f->is_scientific)
         return snprintf(out, 400, "%.*e", PRECISION, x);
     if (f->is_whole) {
