@@ -401,7 +401,7 @@ KERNEL(unique_dim_consecutive) {
 }
 
 KERNEL(unique_consecutive) {
-    if (rt_is_none(args[3]))
+    if (rt_is_none(args[3]) || TENSOR(0)->rank <= 1)
         return unique_flat(TENSOR(0), false, args[1].as.i != 0, args[2].as.i != 0, outs);
     return unique_dim(TENSOR(0), args[3].as.i, false, outs);
 }
