@@ -300,14 +300,11 @@ typedef struct operand {
     em v;
     em_condition c;
 } operand;
+static operand take(emitter *E, const ast_node *node, const ir_type *hint, bool as_condition);
 
-static operand take(emitter *E, const ast_node *node, const ir_type *hint, bool as_condition) {
+/* Any expression, by its value. */
+static operand take_value(emitter *E, const ast_node *node, const ir_type *hint) {
     operand o = {0};
-    if (is_test(node) || (as_condition && node->kind == AST_BOOLOP)) {
-        o.c = em_condition_of(E, node);
-        o.v = em_error();
-        return o;
-    }
     o.v = em_expression(E, node, hint);
     if (o.v.kind == EM_BINDING && o.v.binding->kind == FE_VALUE)
         o.v = em_value(em_ir(E, o.v, node, hint));
@@ -428,6 +425,12 @@ bool em_condition_call(emitter *E, const ast_node *node, em_condition *out) {
     return false;
 }
 
+static operand take(emitter *E, const ast_node *node, const ir_type *hint, bool as_condition) {
+    if (!is_test(node) && !(as_condition && node->kind == AST_BOOLOP))
+        return take_value(E, node, hint);
+    return (operand){.v = em_error(), .c = em_condition_of(E, node)};
+}
+
 em_condition em_condition_of(emitter *E, const ast_node *node) {
     em_place(E, node);
     if (node->kind == AST_TRUE || node->kind == AST_FALSE)
@@ -453,5 +456,5 @@ em_condition em_condition_of(emitter *E, const ast_node *node) {
         em v = em_compare(E, node);
         return dynamic(v.kind == EM_VALUE ? em_truth(E, v, node) : NULL);
     }
-    return take(E, node, NULL, false).c;
+    return take_value(E, node, NULL).c;
 }
