@@ -176,8 +176,16 @@ bool ir_is_removable(const ir_op *op) {
 }
 
 bool ir_list_is_stable(const ir_value *v) {
-    if (!v->def || (v->def->opcode != IR_OP_LIST && v->def->opcode != IR_OP_CONST))
+    if (!v->def || v->type->kind != IR_LIST)
         return false;
+    if (v->def->opcode == IR_OP_CORE) { /* size(), a sorted copy: a list of its own */
+        const ir_schema *made = ir_schema_of(v->def->block->function->module, v->def->core);
+        if (v->index >= made->result_count || made->result_aliases[v->index] ||
+            made->results[v->index]->kind != IR_LIST)
+            return false;
+    } else if (v->def->opcode != IR_OP_LIST && v->def->opcode != IR_OP_CONST) {
+        return false;
+    }
     for (size_t i = 0; i < v->use_count; i++) {
         const ir_op *user = v->uses[i].op;
         if (user->opcode == IR_OP_LIST_UNPACK)

@@ -373,7 +373,7 @@ bool ir_is_removable(const ir_op *op); /* nobody would notice if it were gone (r
  * merged and moved as long as no operator in between writes a tensor that they read or alias:
  * where the function writes tensors at all, ask passes/alias.h. */
 bool ir_is_pure(const ir_op *op);
-/* A constant or LIST that only operators see which neither write it nor hand it on. */
+/* A constant, LIST or fresh result that only operators see which neither write it nor hand it on. */
 bool ir_list_is_stable(const ir_value *v);
 bool ir_type_is_mutable(const ir_type *t); /* tensors, lists, dicts, objects, or holds such */
 bool ir_dominates(const ir_op *a, const ir_op *b); /* a runs before b whenever b runs */

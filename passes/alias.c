@@ -1,7 +1,9 @@
 /* passes/alias.c - sets of values that may share memory: union-find over one function. */
 #include "passes/alias.h"
 
-enum { SET_WRITTEN = 1, SET_OUTSIDE = 2, SET_RETURNED = 4, SET_RESHAPED = 8 };
+/* WRITTEN: contents of tensors; CHANGED: a list, dict or object. A list and its tensors are of one
+ * set, and to append to the one changes nothing in the others. */
+enum { SET_WRITTEN = 1, SET_OUTSIDE = 2, SET_RETURNED = 4, SET_RESHAPED = 8, SET_CHANGED = 16 };
 
 struct pass_alias {
     pass_context *ctx;
@@ -136,7 +138,11 @@ static void visit_core(pass_alias *a, const ir_op *op) {
     for (size_t i = 0; i < op->operand_count && i < s->arg_count; i++) {
         const ir_value *x = op->operands[i];
         if (s->args[i].is_written) {
-            set_flag(a, x, SET_WRITTEN);
+            ir_kind kind = x->type->kind;
+            bool tensor = kind == IR_TENSOR || kind == IR_GENERATOR;
+            bool container = kind == IR_LIST || kind == IR_DICT;
+            set_flag(a, x, tensor ? SET_WRITTEN : container ? SET_CHANGED
+                                                            : SET_WRITTEN | SET_CHANGED);
             if (reshapes(op->core) || is_out_argument(s, i))
                 set_flag(a, x, SET_RESHAPED);
             /* What is stored into a container is shared with it: append(list, x). */
@@ -161,7 +167,7 @@ static void visit_core(pass_alias *a, const ir_op *op) {
             if (ir_type_is_mutable(op->operands[i]->type) &&
                 (op->operands[i]->type->kind != IR_TENSOR ||
                  ts_str_starts_with(s->args[i].name, "running_")))
-                set_flag(a, op->operands[i], SET_WRITTEN);
+                set_flag(a, op->operands[i], SET_WRITTEN | SET_CHANGED);
 }
 
 static void escape(pass_alias *a, const ir_value *v, bool written) {
@@ -169,7 +175,7 @@ static void escape(pass_alias *a, const ir_value *v, bool written) {
         return;
     join_nodes(a, v->number, a->outside);
     if (written)
-        set_flag(a, v, SET_WRITTEN | SET_RESHAPED);
+        set_flag(a, v, SET_WRITTEN | SET_CHANGED | SET_RESHAPED);
 }
 
 /* The field's value where object and field are constant. */
@@ -331,13 +337,24 @@ bool pass_may_alias(pass_alias *a, const ir_value *x, const ir_value *y) {
            root_of(a, x->number) == root_of(a, y->number);
 }
 
-bool pass_is_written(pass_alias *a, const ir_value *v) { return has_flag(a, v, SET_WRITTEN); }
+bool pass_is_written(pass_alias *a, const ir_value *v) {
+    ir_kind kind = v->type->kind;
+    uint8_t flag = kind == IR_TENSOR                    ? SET_WRITTEN
+                   : kind == IR_LIST || kind == IR_DICT ? SET_CHANGED
+                                                        : SET_WRITTEN | SET_CHANGED;
+    return has_flag(a, v, flag);
+}
+
+bool pass_tensors_are_written(pass_alias *a, const ir_value *v) {
+    return has_flag(a, v, SET_WRITTEN);
+}
+
 bool pass_is_outside(pass_alias *a, const ir_value *v) { return has_flag(a, v, SET_OUTSIDE); }
 bool pass_is_returned(pass_alias *a, const ir_value *v) { return has_flag(a, v, SET_RETURNED); }
 bool pass_is_reshaped(pass_alias *a, const ir_value *v) { return has_flag(a, v, SET_RESHAPED); }
 
 bool pass_is_stable(pass_alias *a, const ir_value *v) {
-    if (has_flag(a, v, SET_WRITTEN))
+    if (has_flag(a, v, v->type->kind == IR_TENSOR ? SET_WRITTEN : SET_WRITTEN | SET_CHANGED))
         return false;
     if (v->def && v->def->opcode == IR_OP_LIST)
         for (size_t i = 0; i < v->def->operand_count; i++)

@@ -15,7 +15,10 @@ pass_alias *pass_alias_make(pass_context *ctx, ir_module *m, const ir_function *
 bool pass_may_alias(pass_alias *a, const ir_value *x, const ir_value *y);
 /* Nothing in the function writes memory that v's reader would see: reads of it commute. */
 bool pass_is_stable(pass_alias *a, const ir_value *v);
+/* v itself: a tensor's elements, what a list or dict holds; of anything else either. */
 bool pass_is_written(pass_alias *a, const ir_value *v);
+/* Some tensor of v's set: of a list, its elements. */
+bool pass_tensors_are_written(pass_alias *a, const ir_value *v);
 /* Seen by others than this function: parameters, objects, constants, and what may share with them;
  * returned values count only when asked. */
 bool pass_is_outside(pass_alias *a, const ir_value *v);

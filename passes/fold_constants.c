@@ -174,8 +174,18 @@ static bool fold_dropout(folder *fo, ir_op *op) {
     return true;
 }
 
+/* copy_(x, x), which an in-place form of something that does nothing leaves behind. */
+static bool fold_self_copy(folder *fo, ir_op *op) {
+    if (!ts_str_is(rt_op_name(op->core), "copy_") || op->operands[0] != op->operands[1])
+        return false;
+    pass_replace(fo->m, op->results[0], op->operands[0]);
+    ir_op_remove(op);
+    pass_count(fo->ctx, "copies", 1);
+    return true;
+}
+
 static ts_status fold_core(folder *fo, ir_op *op) {
-    if (fold_is_none(fo, op) || fold_dropout(fo, op) || !is_foldable(fo, op))
+    if (fold_self_copy(fo, op) || fold_is_none(fo, op) || fold_dropout(fo, op) || !is_foldable(fo, op))
         return NULL;
     rt_value *values = TS_NEW_ARRAY(fo->ctx->scratch, rt_value, op->operand_count);
     rt_value out = rt_none();

@@ -139,7 +139,7 @@ static void find_written(freezer *fr, const ir_function *f) {
         const ir_class *c;
         rt_value v;
         if (field_value(ops.items[i], &c, &v) && ir_type_is_mutable(ops.items[i]->results[0]->type) &&
-            (pass_is_written(alias, ops.items[i]->results[0]) ||
+            (!pass_is_stable(alias, ops.items[i]->results[0]) ||
              pass_is_reshaped(alias, ops.items[i]->results[0])))
             (void)walk_memory(fr, v, true, 0);
     }

@@ -40,7 +40,7 @@ static member *member_of(const functional *fn, const ir_value *v) {
 /* ---- which sets qualify ---- */
 
 static value_set *candidate(functional *fn, const ir_value *v) {
-    if (!ir_type_is_mutable(v->type) || !pass_is_written(fn->alias, v))
+    if (!ir_type_is_mutable(v->type) || !pass_tensors_are_written(fn->alias, v))
         return NULL;
     uint32_t root = pass_alias_set(fn->alias, v);
     for (size_t i = 0; i < fn->set_count; i++)

@@ -4,7 +4,7 @@
  *   list_unpack(list(%a, %b))         =>  %a, %b
  *   __getitem__.t(list(%a, %b), -1)   =>  %b      len.t => 2
  *   yields and carried values of tuple type become one for each item
- *   if %c {yield none} else {...}     stays
+ *   %l = list(%a); append.t(%l, %b); cat(%l)   =>  cat(list(%a, %b))   appends in one block
  *
  * Lists count only while nobody changes them or hands them on (ir_list_is_stable). */
 #include "passes/pass_internal.h"
@@ -17,6 +17,8 @@ static bool is_named(const ir_op *op, const char *name) {
 static bool is_read_only(const ir_value *list) {
     if (!list->def || list->def->opcode != IR_OP_LIST)
         return false;
+    if (ir_list_is_stable(list))
+        return true;
     for (size_t i = 0; i < list->use_count; i++) {
         const ir_op *user = list->uses[i].op;
         if (user->opcode == IR_OP_LIST_UNPACK)
@@ -31,7 +33,9 @@ static bool is_read_only(const ir_value *list) {
             ir_kind kind = user->results[j]->type->kind;
             bool may_hold = kind == IR_LIST || kind == IR_DICT || kind == IR_ANY ||
                             kind == IR_CLASS || kind == IR_UNION;
-            if (may_hold && ir_type_is_mutable(user->results[j]->type) &&
+            bool copy = kind == IR_LIST && j < s->result_count && !s->result_aliases[j] &&
+                        s->results[j]->kind == IR_LIST;
+            if (may_hold && !copy && ir_type_is_mutable(user->results[j]->type) &&
                 !is_named(user, "__getitem__.t"))
                 return false;
         }
@@ -51,6 +55,16 @@ static bool replace_item(pass_context *ctx, ir_module *m, ir_op *op) {
             return false;
         for (size_t i = 0; i < op->result_count; i++)
             pass_replace(m, op->results[i], made->operands[i]);
+    } else if (is_named(op, "add.t")) {
+        ir_op *other = op->operands[1]->def;
+        if (!other || other->opcode != IR_OP_LIST || !is_read_only(op->operands[1]))
+            return false;
+        ir_builder b = pass_before(m, op);
+        ir_op *both = ir_build_op(&b, IR_OP_LIST, made->operands, made->operand_count,
+                                  &op->results[0]->type, 1);
+        for (size_t i = 0; i < other->operand_count; i++)
+            ir_op_add_operand(m, both, other->operands[i]);
+        ir_replace_uses(m, op->results[0], both->results[0]);
     } else if (is_named(op, "len.t")) {
         ir_builder b = pass_before(m, op);
         ir_replace_uses(m, op->results[0], ir_build_int(&b, count));
@@ -78,6 +92,97 @@ static bool replace_tuple_item(pass_context *ctx, ir_module *m, ir_op *op) {
             pass_replace(m, op->results[i], made->operands[i]);
     ir_op_remove(op);
     pass_count(ctx, "tuple_items", 1);
+    return true;
+}
+
+/* ---- lists that grow in one block ---- */
+
+/* The operator of `block` that op is, or stands inside of; NULL where it is elsewhere. */
+static ir_op *ancestor_in(const ir_block *block, ir_op *op) {
+    while (op && op->block != block)
+        op = op->block->parent;
+    return op;
+}
+
+/* May one more use of a list that grows be given a list of its items of the moment? */
+static bool may_snapshot(const ir_value *list, const ir_use *use) {
+    const ir_op *op = use->op;
+    const ir_block *block = list->def->block;
+    if (!ancestor_in(block, use->op))
+        return false;
+    if (op->opcode == IR_OP_LIST_UNPACK)
+        return true;
+    if (op->opcode != IR_OP_CORE)
+        return false;
+    if (is_named(op, "append.t") && use->operand == 0)
+        return op->block == block && op->results[0]->use_count == 0;
+    const ir_schema *s = ir_schema_of(block->function->module, op->core);
+    if (use->operand >= s->arg_count || s->args[use->operand].is_written)
+        return false;
+    for (size_t i = 0; i < op->result_count; i++) {
+        ir_kind kind = op->results[i]->type->kind;
+        bool may_hold = kind == IR_LIST || kind == IR_DICT || kind == IR_ANY || kind == IR_CLASS ||
+                        kind == IR_UNION;
+        /* A new list of the same elements, as of add.t, holds them but not this list. */
+        bool copy = kind == IR_LIST && !s->result_aliases[i] && s->results[i]->kind == IR_LIST;
+        if (may_hold && !copy && ir_type_is_mutable(op->results[i]->type) &&
+            !is_named(op, "__getitem__.t"))
+            return false;
+    }
+    return true;
+}
+
+static size_t uses_inside(const ir_op *outer, const ir_value *list, size_t *out_index) {
+    size_t count = 0;
+    for (size_t i = 0; i < list->use_count; i++)
+        if (ancestor_in(outer->block, list->uses[i].op) == outer) {
+            *out_index = i;
+            count++;
+        }
+    return count;
+}
+
+/* A list made here, appended to in its own block and otherwise only read: each reader gets the
+ * items that are in it by then. */
+static bool spread_list(pass_context *ctx, ir_module *m, ir_op *made) {
+    ir_value *list = made->results[0];
+    bool grows = false;
+    for (size_t i = 0; i < list->use_count; i++) {
+        if (!may_snapshot(list, &list->uses[i]))
+            return false;
+        grows |= is_named(list->uses[i].op, "append.t") && list->uses[i].operand == 0;
+    }
+    if (!grows)
+        return false;
+    struct {
+        ir_value **items;
+        size_t count, capacity;
+    } now = {0};
+    for (size_t i = 0; i < made->operand_count; i++)
+        TS_APPEND(ctx->scratch, now.items, now.count, now.capacity, made->operands[i]);
+    ir_value *snapshot = NULL; /* a list of what is in it now */
+    for (ir_op *op = made->next, *next; op; op = next) {
+        next = op->next;
+        size_t at;
+        if (!uses_inside(op, list, &at))
+            continue;
+        if (is_named(op, "append.t") && op->operands[0] == list) {
+            TS_APPEND(ctx->scratch, now.items, now.count, now.capacity, op->operands[1]);
+            ir_op_remove(op);
+            snapshot = NULL;
+            continue;
+        }
+        if (!snapshot) {
+            ir_builder b = pass_before(m, op);
+            snapshot =
+                ir_build_op(&b, IR_OP_LIST, now.items, now.count, &list->type, 1)->results[0];
+            snapshot->name = list->name;
+        }
+        while (uses_inside(op, list, &at))
+            ir_op_set_operand(m, list->uses[at].op, list->uses[at].operand, snapshot);
+    }
+    ir_op_remove(made);
+    pass_count(ctx, "grown_lists", 1);
     return true;
 }
 
@@ -179,6 +284,9 @@ ts_status pass_replace_aggregates(pass_context *ctx, ir_module *m) {
                 if (is_split(op, at))
                     split_result(ctx, m, op, at);
         }
+        for (size_t i = 0; i < ops.count; i++)
+            if (ops.items[i]->opcode == IR_OP_LIST)
+                (void)spread_list(ctx, m, ops.items[i]);
         ops = pass_collect(ctx, f);
         for (size_t i = 0; i < ops.count; i++) {
             ir_op *op = ops.items[i];
