@@ -384,6 +384,45 @@ static bool function_fits(const fe_function *f, const ev_arguments *args) {
     return true;
 }
 
+/* The arguments with those from a list parameter on gathered into one list: meshgrid(x, y). */
+static ts_status gather(evaluator *ev, const fe_function *f, const ev_arguments *args, bool *out_done,
+                        ev_arguments *out) {
+    const ast_parameters *p = &f->node->parameters;
+    size_t at = 0;
+    rt_value list;
+    *out_done = false;
+    while (at < p->count && !(p->items[at].annotation && p->items[at].annotation->kind == AST_SUBSCRIPT &&
+                              ts_str_is(p->items[at].annotation->left->text, "List")))
+        at++;
+    if (at >= p->count || at >= args->count || args->items[at].name.length)
+        return NULL;
+    TS_TRY(rt_list_make(args->count, &list));
+    for (size_t i = 0; i < args->count; i++) {
+        bool is_item = i >= at && !args->items[i].name.length;
+        if (is_item) {
+            ts_status status = rt_list_append(list.as.list, args->items[i].value);
+            if (status) {
+                rt_release(list);
+                return status;
+            }
+        }
+        if (i == at)
+            ev_arguments_add(ev, out, (ts_str){0}, list);
+        else if (!is_item)
+            ev_arguments_add(ev, out, args->items[i].name, rt_retain(args->items[i].value));
+    }
+    *out_done = true;
+    return NULL;
+}
+
+/* torch.f(input=x): the library calls its first parameter self. */
+static void rename_input(const fe_function *f, ev_arguments *args) {
+    const ast_parameters *p = &f->node->parameters;
+    for (size_t i = 0; i < args->count && p->count; i++)
+        if (ts_str_is(args->items[i].name, "input") && ts_str_is(p->items[0].name, "self"))
+            args->items[i].name = p->items[0].name;
+}
+
 /* ---- the choice ---- */
 
 static ts_status choose(evaluator *ev, ts_str name, ev_arguments *args, bool *out_found,
@@ -406,9 +445,22 @@ static ts_status choose(evaluator *ev, ts_str name, ev_arguments *args, bool *ou
         return run_row(ev, op, ir_schema_of(ev->fe->module, op), args, &best, out);
     fe_function *functions[16];
     size_t count = fe_library_overloads(ev->fe, name, functions, 16);
-    for (size_t i = 0; i < count && i < 16; i++)
+    for (size_t i = 0; i < count && i < 16; i++) {
+        rename_input(functions[i], args);
         if (function_fits(functions[i], args))
             return ev_call_function(ev, functions[i], NULL, args, out);
+    }
+    for (size_t i = 0; i < count && i < 16; i++) {
+        ev_arguments gathered = {0};
+        bool is_done;
+        ts_status status = gather(ev, functions[i], args, &is_done, &gathered);
+        bool fits = !status && is_done && function_fits(functions[i], &gathered);
+        if (fits)
+            status = ev_call_function(ev, functions[i], NULL, &gathered, out);
+        ev_arguments_release(&gathered);
+        if (fits || status)
+            return status;
+    }
     if (op != OP_COUNT)
         return run_row(ev, op, ir_schema_of(ev->fe->module, op), args, &best, out);
     *out_found = false;

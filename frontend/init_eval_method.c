@@ -298,8 +298,7 @@ static ts_status dict_list(rt_value self, int what, rt_value *out) {
 }
 
 static ts_status dict_update(evaluator *ev, rt_value self, ev_arguments *args) {
-    rt_value more, path = rt_none();
-    (void)path;
+    rt_value more;
     ev_arguments copy = *args;
     TS_TRY(ev_builtin(ev, TS_STR("builtins.dict"), &copy, &more));
     rt_dict_entry *e;
@@ -527,11 +526,9 @@ ts_status ev_value_method(evaluator *ev, rt_value self, ts_str name, ev_argument
         status = ev_is_set(self) ? set_method(ev, self, name, args, out_found, out)
                                  : dict_method(ev, self, name, args, out_found, out);
         break;
+    case RT_TAG_GENERATOR:
     case RT_TAG_TENSOR: {
-        rt_value method;
-        /* attributes that are called, such as t.data() of old scripts, are no methods */
         ev_arguments all = {0};
-        (void)method;
         ev_arguments_add(ev, &all, (ts_str){0}, rt_retain(self));
         for (size_t i = 0; i < args->count; i++)
             ev_arguments_add(ev, &all, args->items[i].name, rt_retain(ARG(i)));

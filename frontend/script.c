@@ -241,9 +241,10 @@ ts_status fe_script_load(struct fe_context *fe, const fe_source *source) {
         status = ev_finish(ev, &root);
     if (!status)
         status = finish_globals(ev, tree);
-    if (status)
-        rt_release(root);
-    else
+    if (!status) {
+        ir_module_retain(fe->module, root);
         fe->module->root = root;
+    }
+    rt_release(root);
     return status;
 }

@@ -31,13 +31,29 @@ def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0) -> Tensor:
 
 
 def trunc_normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0) -> Tensor:
-    low = (1.0 + math.erf((a - mean) / std / math.sqrt(2.0))) / 2.0
-    high = (1.0 + math.erf((b - mean) / std / math.sqrt(2.0))) / 2.0
-    tensor.uniform_(2 * low - 1, 2 * high - 1)
-    tensor.erfinv_()
-    tensor.mul_(std * math.sqrt(2.0))
-    tensor.add_(mean)
-    tensor.clamp_(a, b)
+    # Rejection, drawing what PyTorch 2.13 draws: from the normal where most of it lies inside, else
+    # from the uniform.
+    p = math.erf((b - mean) / std / math.sqrt(2.0)) / 2.0 - math.erf((a - mean) / std / math.sqrt(2.0)) / 2.0
+    if p > 0.3:
+        low = torch.full([1], a, dtype=tensor.dtype).item()
+        high = torch.full([1], b, dtype=tensor.dtype).item()
+        tensor.normal_(mean, std)
+        wrong = (tensor < low) | (tensor > high)
+        while bool(wrong.any()):
+            tensor.copy_(torch.where(wrong, torch.empty_like(tensor).normal_(mean, std), tensor))
+            wrong = (tensor < low) | (tensor > high)
+        return tensor
+    peak = -0.5 * ((max(a, min(mean, b)) - mean) / std) ** 2
+    tensor.uniform_(a, b)
+    candidates = (tensor - mean).div_(std).pow_(2).mul_(-0.5).sub_(peak)
+    accepted = torch.empty_like(tensor)
+    pending = accepted.uniform_(0.0, 1.0).log_() > candidates
+    while bool(pending.any()):
+        candidates.uniform_(a, b)
+        tensor.copy_(torch.where(pending, candidates, tensor))
+        candidates.sub_(mean).div_(std).pow_(2).mul_(-0.5).sub_(peak)
+        still = accepted.uniform_(0.0, 1.0).log_() > candidates
+        pending = pending & still
     return tensor
 
 
