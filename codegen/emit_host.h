@@ -63,6 +63,7 @@ typedef struct host_module { /* one CPU level */
 typedef struct host_kernel { /* an IR_OP_KERNEL, lowered */
     const ir_op *op;
     cg_kernel *kernel; /* NULL: its operators run one by one */
+    uint64_t hash;
 } host_kernel;
 
 typedef struct host_counts {
@@ -160,6 +161,11 @@ bool host_emit_scalar(host_function *f, const ir_op *op);
 void host_emit_kernel(host_function *f, ir_op *op);
 /* Kernels are lowered before functions are numbered: lowering may number values itself. */
 ts_status host_lower_kernels(host_module *hm) TS_WARN_UNUSED;
+
+/* ---- host_same_kernel.c ---- */
+/* True where one compiled kernel serves both. */
+bool host_same_kernel(const ir_op *a, const ir_op *b);
+uint64_t host_kernel_hash(const ir_op *op); /* equal for those */
 
 /* ---- emit_host.c ---- */
 /* Emits every function of the program into the unit. */

@@ -9,19 +9,34 @@
 
 /* ---- lowering, before emission ---- */
 
-static ts_status lower_block(host_module *hm, const ir_block *block, int depth) {
+static ts_status lower_kernel(host_module *hm, const ir_op *op) {
     cg_unit *u = hm->unit;
+    host_kernel row = {.op = op, .hash = host_kernel_hash(op)};
+    for (size_t i = hm->kernel_count; i-- > 0;) {
+        const host_kernel *old = &hm->kernels[i];
+        if (old->hash != row.hash || !host_same_kernel(old->op, op))
+            continue;
+        row.kernel = old->kernel;
+        TS_APPEND(u->arena, hm->kernels, hm->kernel_count, hm->kernel_capacity, row);
+        return NULL;
+    }
+    cg_kernel *kernel = TS_NEW(u->arena, cg_kernel);
+    ts_status status = cg_lower_kernel(u, op, kernel);
+    if (status && ts_status_code(status) != TS_ERR_UNSUPPORTED)
+        return status;
+    if (!status)
+        row.kernel = kernel;
+    ts_status_release(status);
+    TS_APPEND(u->arena, hm->kernels, hm->kernel_count, hm->kernel_capacity, row);
+    return NULL;
+}
+
+static ts_status lower_block(host_module *hm, const ir_block *block, int depth) {
     if (depth > 1000)
         return NULL; /* reported when the function is numbered */
     for (const ir_op *op = block->first; op; op = op->next) {
         if (op->opcode == IR_OP_KERNEL) {
-            cg_kernel *kernel = TS_NEW(u->arena, cg_kernel);
-            ts_status status = cg_lower_kernel(u, op, kernel);
-            if (status && ts_status_code(status) != TS_ERR_UNSUPPORTED)
-                return status;
-            host_kernel row = {op, status ? NULL : kernel};
-            ts_status_release(status);
-            TS_APPEND(u->arena, hm->kernels, hm->kernel_count, hm->kernel_capacity, row);
+            TS_TRY(lower_kernel(hm, op));
             continue;
         }
         for (size_t i = 0; i < op->region_count; i++)
