@@ -663,7 +663,8 @@ static void emit_column(kn_emitter *e, LLVMValueRef index) {
     kn_kernel *k = e->k;
     uint32_t fixed = role_dims(k, KN_OUTER) | role_dims(k, KN_VECTOR);
     e->index[vector_dim(k)] = index;
-    if (role_dims(k, KN_SERIAL)) {
+    /* Reductions over dims of one element have no serial dim left, and still run. */
+    if (role_dims(k, KN_SERIAL) || k->stage_count > 1) {
         hoist(e, fixed, 0);
         for (int stage = 0; stage < k->stage_count; stage++) {
             reduction_set set;

@@ -298,6 +298,21 @@ START_TEST(rows_and_columns) {
 }
 END_TEST
 
+START_TEST(reductions_of_one_element) {
+    check_text("func @forward(%x: float32[3,2,1,2]) -> Tuple[float32[3,2,2], int64[3,2,1,2], float32[3,2,1,2]] entry {\n"
+               "  %a = mean.dim(%x, [2], false, none) : float32[3,2,2]\n"
+               "  %b = argmin(%x, 2, true) : int64[3,2,1,2]\n"
+               "  %c = softmax.int(%x, 2, none) : float32[3,2,1,2]\n"
+               "  %r = tuple(%a, %b, %c) : Tuple[float32[3,2,2], int64[3,2,1,2], float32[3,2,1,2]]\n"
+               "  return %r\n"
+               "}\n", 3, 1e-6, 0);
+    check_text("func @forward(%x: float32[1,1]) -> float32[1,1] entry {\n"
+               "  %a = sum.dim_IntList(%x, [1], true, none) : float32[1,1]\n"
+               "  return %a\n"
+               "}\n", 1, 1e-6, 0);
+}
+END_TEST
+
 START_TEST(products) {
     check_text("func @forward(%x: float32[2,9,20]) -> float32[2,9,37] entry {\n"
                "  %w = const @w_37_20 : float32[37,20]\n"
@@ -412,6 +427,7 @@ int main(void) {
     tcase_add_test(tc, views_of_inputs);
     tcase_add_test(tc, integers_and_bools);
     tcase_add_test(tc, rows_and_columns);
+    tcase_add_test(tc, reductions_of_one_element);
     tcase_add_test(tc, products);
     tcase_add_test(tc, attention);
     tcase_add_test(tc, convolutions);
