@@ -475,6 +475,36 @@ static em derive_out(emitter *E, ts_str name, em_arguments *args, size_t out_at,
     return em_value(em_op(E, "copy_", node, 2, out, r.value));
 }
 
+/* A number that a trace met in arithmetic (x * 0.5) is stored as a 0-d tensor of 64 bits; it takes
+ * part in type promotion as the number that it was, as in PyTorch's own interpreter. */
+static void unwrap_traced_numbers(emitter *E, ts_str name, const em_arguments *args,
+                                  ir_value **values) {
+    static const char *const names[] = {"add",  "sub",  "mul",  "div",  "floor_divide",
+                                        "add_", "sub_", "mul_", "div_", "floor_divide_"};
+    bool is_arithmetic = false, has_tensor = false;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        is_arithmetic = is_arithmetic || ts_str_is(name, names[i]);
+    if (!is_arithmetic || args->count < 2)
+        return;
+    for (size_t i = 0; i < 2; i++) {
+        const ast_node *node = args->items[i].node;
+        bool is_constant = node && node->kind == AST_ATTRIBUTE && node->left &&
+                           node->left->kind == AST_NAME &&
+                           ts_str_is(node->left->text, "CONSTANTS");
+        rt_value v, number;
+        has_tensor = has_tensor || (!is_constant && values[i]->type->kind == IR_TENSOR);
+        if (i == 0 || !is_constant || !has_tensor || !ir_const_value(values[i], &v) ||
+            v.tag != RT_TAG_TENSOR || v.as.tensor->rank > 0 ||
+            (v.as.tensor->dtype != RT_float64 && v.as.tensor->dtype != RT_int64))
+            continue;
+        ts_status status = rt_tensor_item(v.as.tensor, &number);
+        if (status)
+            ts_status_release(status);
+        else
+            values[i] = ir_build_const(&E->b, number);
+    }
+}
+
 em em_operator(emitter *E, ts_str name, em_arguments *args, const ast_node *node) {
     ir_value **values = TS_NEW_ARRAY(E->arena, ir_value *, args->count + 1);
     for (size_t i = 0; i < args->count; i++) {
@@ -482,6 +512,7 @@ em em_operator(emitter *E, ts_str name, em_arguments *args, const ast_node *node
         if (!values[i])
             return em_error();
     }
+    unwrap_traced_numbers(E, name, args, values);
     candidate *list = TS_NEW_ARRAY(E->arena, candidate, MAX_CANDIDATES);
     size_t count = find_candidates(E, name, list);
     candidate *best = NULL;

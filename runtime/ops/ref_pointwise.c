@@ -242,6 +242,16 @@ KERNEL(polygamma) {
         return ts_raise("RuntimeError", "polygamma(n, x) does not support negative n.");
     return with_params(&rt_pw_polygamma, args[1], args, 1, outs);
 }
+/* polygamma_(self, n): the arguments stand the other way round. */
+KERNEL(polygamma_) {
+    rt_value result;
+    TS_TRY(rt_ref_polygamma(context, (rt_value[]){args[1], args[0]}, &result));
+    ts_status status = rt_tensor_copy_into(args[0].as.tensor, result.as.tensor);
+    rt_release(result);
+    if (!status)
+        outs[0] = rt_retain(args[0]);
+    return status;
+}
 KERNEL(logit) {
     rt_value numbers[2] = {args[1], rt_int(!rt_is_none(args[1]))};
     rt_pw_call call = {.kernel = &rt_pw_logit, .operands = {args[0]}, .count = 1,
