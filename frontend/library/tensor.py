@@ -347,6 +347,103 @@ def sum_to_size(self: Tensor, size: List[int]) -> Tensor:
 
 
 # ---- arithmetic ----
+def to__dtype_layout(self: Tensor, *, dtype: Optional[int] = None, layout: Optional[int] = None,
+                     device: Optional[Device] = None, pin_memory: Optional[bool] = None, non_blocking: bool = False,
+                     copy: bool = False, memory_format: Optional[int] = None) -> Tensor:
+    if dtype is None:
+        return torch.to(self, self.dtype, non_blocking, copy, memory_format)
+    return torch.to(self, dtype, non_blocking, copy, memory_format)
+
+
+def true_divide__Tensor(self: Tensor, other: Tensor) -> Tensor:
+    return torch.div(self, other)
+
+
+def true_divide__Scalar(self: Tensor, other: number) -> Tensor:
+    return torch.div(self, other)
+
+
+def glu(self: Tensor, dim: int = -1) -> Tensor:
+    if torch.size(self, dim) % 2 != 0:
+        raise RuntimeError(f"Halving dimension must be even, but dimension {dim} is size {torch.size(self, dim)}")
+    a, b = torch.chunk(self, 2, dim)
+    return a * torch.sigmoid(b)
+
+
+def linalg_norm(self: Tensor, ord: Optional[number] = None, dim: Optional[List[int]] = None, keepdim: bool = False, *,
+                dtype: Optional[int] = None) -> Tensor:
+    x = self
+    if dtype is not None:
+        x = torch.to(self, dtype)
+    if ord is None:
+        if dim is None:
+            result = torch.linalg_vector_norm(torch.reshape(x, [-1]), 2)
+            if keepdim:
+                return torch.reshape(result, [1 for _ in range(torch.dim(x))])
+            return result
+        return torch.linalg_vector_norm(x, 2, dim, keepdim)
+    if dim is None:
+        if torch.dim(x) == 1:
+            return torch.linalg_vector_norm(x, ord, None, keepdim)
+        return linalg_matrix_norm(x, ord, [-2, -1], keepdim)
+    if len(dim) == 1:
+        return torch.linalg_vector_norm(x, ord, dim, keepdim)
+    return linalg_matrix_norm(x, ord, dim, keepdim)
+
+
+def linalg_norm__ord_str(self: Tensor, ord: str, dim: Optional[List[int]] = None, keepdim: bool = False, *,
+                         dtype: Optional[int] = None) -> Tensor:
+    if dim is None:
+        return linalg_matrix_norm__str_ord(self, ord, [-2, -1], keepdim, dtype=dtype)
+    return linalg_matrix_norm__str_ord(self, ord, dim, keepdim, dtype=dtype)
+
+
+def linalg_matrix_norm(self: Tensor, ord: number, dim: List[int] = [-2, -1], keepdim: bool = False, *,
+                       dtype: Optional[int] = None) -> Tensor:
+    x = self
+    if dtype is not None:
+        x = torch.to(self, dtype)
+    rank = torch.dim(x)
+    rows = dim[0] % rank
+    columns = dim[1] % rank
+    order = float(ord)
+    largest = order > 0
+    size = abs(order)
+    if size == 2.0:
+        values = torch.linalg_svdvals(torch.movedim(x, [rows, columns], [-2, -1]))
+        result = torch.amax(values, [-1]) if largest else torch.amin(values, [-1])
+        if keepdim:
+            return torch.unsqueeze(torch.unsqueeze(result, min(rows, columns)), max(rows, columns))
+        return result
+    if size != 1.0 and size != float("inf"):
+        raise RuntimeError(f"linalg.matrix_norm: Order {ord} not supported.")
+    summed = rows if size == 1.0 else columns
+    kept = columns if size == 1.0 else rows
+    sums = torch.sum(torch.abs(x), [summed], True)
+    result = torch.amax(sums, [kept], True) if largest else torch.amin(sums, [kept], True)
+    if keepdim:
+        return result
+    return torch.squeeze(torch.squeeze(result, max(rows, columns)), min(rows, columns))
+
+
+def linalg_matrix_norm__str_ord(self: Tensor, ord: str = "fro", dim: List[int] = [-2, -1], keepdim: bool = False, *,
+                                dtype: Optional[int] = None) -> Tensor:
+    x = self
+    if dtype is not None:
+        x = torch.to(self, dtype)
+    if ord == "fro":
+        return torch.linalg_vector_norm(x, 2, dim, keepdim)
+    if ord != "nuc":
+        raise RuntimeError(f"linalg.matrix_norm: Order {ord} not supported.")
+    rank = torch.dim(x)
+    rows = dim[0] % rank
+    columns = dim[1] % rank
+    result = torch.sum(torch.linalg_svdvals(torch.movedim(x, [rows, columns], [-2, -1])), [-1])
+    if keepdim:
+        return torch.unsqueeze(torch.unsqueeze(result, min(rows, columns)), max(rows, columns))
+    return result
+
+
 def rsub__Tensor(self: Tensor, other: Tensor, *, alpha: number = 1) -> Tensor:
     return torch.sub(other, self, alpha=alpha)
 
