@@ -213,6 +213,9 @@ static ts_status read_calls(run *r) {
         if (r->is_many && !json_is_array(list))
             return ts_error_make(TS_ERR_INVALID_INPUT, "--args: calls: expected a list");
     }
+    /* A call of several that names no entry means forward. */
+    if (r->is_many && !entry && tsrt_model_find_entry(r->m.model, "forward") >= 0)
+        entry = "forward";
     r->call_count = r->is_many ? json_array_size(list) : 1;
     r->calls = calloc(r->call_count + 1, sizeof *r->calls);
     if (!r->calls)

@@ -142,9 +142,17 @@ ts_status tsrun_outputs_add(tsrun_outputs *o, const char *name, const tsrt_value
         int64_t *out;
     } sizes = {.in = view.sizes};
     safetensors_entry e = {.dtype = dtype, .sizes = sizes.out, .rank = (size_t)view.rank,
-                           .data = view.data,
                            .bytes = (size_t)view.element_count * tsrt_dtype_bytes(view.dtype)};
-    return append(o, name, e, dense, NULL);
+    /* A copy: a later call may write the tensor, which can be the model's state. */
+    void *copy = malloc(e.bytes + 1);
+    if (!copy) {
+        tsrt_value_release(dense);
+        return ts_no_memory();
+    }
+    if (e.bytes)
+        memcpy(copy, view.data, e.bytes);
+    e.data = copy;
+    return append(o, name, e, dense, copy);
 }
 
 ts_status tsrun_outputs_add_number(tsrun_outputs *o, const char *name, const tsrt_value *number) {
