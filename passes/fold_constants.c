@@ -338,6 +338,26 @@ static void fold_tuple_items(folder *fo, ir_op *op) {
     pass_count(fo->ctx, "folded", 1);
 }
 
+/* list_unpack of a constant list of numbers. */
+static void fold_list_items(folder *fo, ir_op *op) {
+    rt_value list;
+    if (!ir_const_value(op->operands[0], &list) || list.tag != RT_TAG_LIST ||
+        list.as.list->count != op->result_count)
+        return;
+    for (size_t i = 0; i < op->result_count; i++)
+        if (ir_type_is_mutable(op->results[i]->type))
+            return;
+    ir_builder b = pass_before(fo->m, op);
+    for (size_t i = 0; i < op->result_count; i++) {
+        rt_value item = list.as.list->items[i];
+        pass_replace(fo->m, op->results[i],
+                     ir_build_const_typed(&b, item,
+                                          constant_type(fo->m, item, op->results[i]->type)));
+    }
+    ir_op_remove(op);
+    pass_count(fo->ctx, "folded", 1);
+}
+
 static ts_status fold_op(folder *fo, ir_op *op) {
     switch (op->opcode) {
     case IR_OP_CORE:
@@ -364,6 +384,9 @@ static ts_status fold_op(folder *fo, ir_op *op) {
     case IR_OP_TUPLE_GET:
     case IR_OP_TUPLE_UNPACK:
         fold_tuple_items(fo, op);
+        return NULL;
+    case IR_OP_LIST_UNPACK:
+        fold_list_items(fo, op);
         return NULL;
     case IR_OP_REFINE:
         if (ir_type_is_refinement(op->operands[0]->type, op->type))

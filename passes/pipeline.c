@@ -14,6 +14,7 @@ static const pass_info table[] = {
 /* Each with the reason for its place. A name without a row in passes.def is passed over. */
 static const char *const order[] = {
     "inline",             /* everything after sees one function for each entry */
+    "specialise_defaults", /* a copy of each body, while it is small */
     "freeze",             /* weights and settings become constants */
     "fold_constants",     /* decides branches on settings, so that dead calls and loops go */
     "freeze",             /* what only those branches wrote */
@@ -42,6 +43,7 @@ static const char *const order[] = {
     "expand_composites", /* nothing looks for whole cells or attention any more */
     "fuse", /* from here on for one target */
     "eliminate_dead",
+    "prune_objects", /* folded weights leave their originals behind */
     "assign_layout", /* of what lives between kernels */
     "plan_memory", /* last: offsets hold for exactly these operators */
 };
