@@ -666,6 +666,8 @@ static em call_path(emitter *E, ts_str path, em_arguments *args, const ast_node 
             ts_str name = {path.data + n, path.length - n};
             if (memchr(name.data, '.', name.length))
                 break;
+            if (node->source && node->source->is_archive)
+                name = fe_archive_operator(E->fe, name);
             return em_operator(E, name, args, node);
         }
     if (ts_str_starts_with(path, "ops.")) {

@@ -36,6 +36,10 @@ static void parse_module(fe_context *fe, code_module *module) {
         return;
     for (size_t i = 0; i < tree->body.count; i++) {
         ast_node *n = tree->body.items[i];
+        /* Up to torch 1.4 each file began with `op_version_set = 1`. */
+        if (n->kind == AST_ASSIGN && n->list.count == 1 && n->list.items[0]->kind == AST_NAME &&
+            ts_str_is(n->list.items[0]->text, "op_version_set"))
+            continue;
         if (n->kind != AST_CLASS && n->kind != AST_FUNCTION) {
             fe_report(fe->diagnostics, FE_ERROR, TS_ERR_SYNTAX, n,
                       "expected a class or a function, found %s", ast_kind_name(n->kind));

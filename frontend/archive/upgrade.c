@@ -1,0 +1,24 @@
+/* frontend/archive/upgrade.c - operators that meant something else when an old archive was written.
+ *
+ * An archive's version is the highest that any of its operators asked for, so an operator whose
+ * meaning changed at version n is the old one in archives below n. The old meanings are functions of
+ * frontend/library/tensor_upgraders.py. (torch/csrc/jit/operator_upgraders of PyTorch.) */
+#include "frontend/frontend_internal.h"
+
+ts_str fe_archive_operator(fe_context *fe, ts_str name) {
+    static const struct {
+        const char *name;
+        int below; /* archives of a lower version mean the old one */
+        const char *function;
+    } upgraded[] = {
+        {"div", 4, "upgraded_div_0_3"},
+        {"div_", 4, "upgraded_div_inplace_0_3"},
+        {"linspace", 8, "upgraded_linspace_0_7"},
+        {"logspace", 9, "upgraded_logspace_0_8"},
+    };
+    int version = fe->archive ? fe_archive_version(fe) : INT32_MAX;
+    for (size_t i = 0; i < sizeof upgraded / sizeof *upgraded; i++)
+        if (version < upgraded[i].below && ts_str_is(name, upgraded[i].name))
+            return ts_str_of(upgraded[i].function);
+    return name;
+}
