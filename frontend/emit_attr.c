@@ -1,5 +1,6 @@
 /* frontend/emit_attr.c - attributes: fields of objects, methods, properties, names in namespaces. */
 #include "frontend/emit_internal.h"
+#include "frontend/init_eval.h"
 
 static em method_of(ir_value *receiver, ts_str name) {
     return (em){.kind = EM_METHOD, .value = receiver, .name = name};
@@ -98,6 +99,11 @@ static bool object_attribute(emitter *E, ir_value *object, ts_str name, const as
         return true;
     if (ts_str_is(name, "__class__")) {
         *out = em_binding(E, (fe_binding){.kind = FE_CLASS, .class_ = class_});
+        return true;
+    }
+    rt_value fixed;
+    if (fe_static_attribute(E->fe, c, name, &fixed)) { /* a function, a list of functions */
+        *out = em_of_value(E, fixed);
         return true;
     }
     if (c->base.kind == RT_CLASS_MODULE && is_module_method(name)) {

@@ -743,6 +743,8 @@ em em_call_value(emitter *E, em callee, em_arguments *args, const ast_node *node
         if (v->type->kind == IR_CLASS) {
             fe_class *c = fe_class_of(v->type->class_);
             bool forward = c && (c->kind == RT_CLASS_MODULE || fe_class_method(c, TS_STR("forward")));
+            if (c && c->kind == RT_CLASS_MODULE)
+                return em_call_module(E, v, args, node);
             return em_call_method(E, v, forward ? TS_STR("forward") : TS_STR("__call__"), args, node);
         }
         EM_ERR(E, node, "%s cannot be called", em_type_text(E, v->type));

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "frontend/emit_internal.h"
+#include "frontend/init_eval.h"
 
 void em_report(emitter *E, ts_code code, const ast_node *node, const char *format, ...) {
     char text[900];
@@ -293,8 +294,12 @@ em_signature *em_signature_of(fe_context *fe, fe_function *f, ir_class *self_cla
             continue;
         }
         if (a->default_value) {
-            out->has_default = fe_evaluate_expression(fe, f->scope, a->default_value,
-                                                      &out->default_value);
+            out->has_default = fe_function_default(fe, f, i, &out->default_value);
+            if (out->has_default)
+                rt_retain(out->default_value);
+            else
+                out->has_default = fe_evaluate_expression(fe, f->scope, a->default_value,
+                                                          &out->default_value);
             if (out->has_default) {
                 ir_module_retain(fe->module, out->default_value);
                 rt_release(out->default_value);
@@ -459,7 +464,7 @@ ir_function *fe_function_ir(fe_context *fe, fe_function *function) {
     return fe->diagnostics->error_count > errors ? NULL : function->ir;
 }
 
-static ir_function *cached_method(fe_context *fe, ir_class *c, ts_str key, fe_function *method) {
+ir_function *em_method_as(fe_context *fe, ir_class *c, ts_str key, fe_function *method) {
     for (size_t i = 0; i < c->method_count; i++)
         if (ts_str_equal(c->methods[i].name, key))
             return c->methods[i].function;
@@ -486,7 +491,7 @@ static ir_function *cached_method(fe_context *fe, ir_class *c, ts_str key, fe_fu
 
 ir_function *fe_method_ir(fe_context *fe, ir_class *c, ts_str name) {
     fe_class *class_ = fe_class_of(c);
-    return cached_method(fe, c, name, class_ ? fe_class_method(class_, name) : NULL);
+    return em_method_as(fe, c, name, class_ ? fe_class_method(class_, name) : NULL);
 }
 
 ir_function *em_super_method(emitter *E, fe_class *after, ts_str name, const ast_node *node) {
@@ -502,7 +507,7 @@ ir_function *em_super_method(emitter *E, fe_class *after, ts_str name, const ast
     for (; at < own->ancestor_count; at++) {
         fe_function *method = fe_map_get(&own->ancestors[at]->methods, name);
         if (method)
-            return cached_method(E->fe, E->self_class,
+            return em_method_as(E->fe, E->self_class,
                                  ts_arena_format(E->arena, "%.*s.%.*s",
                                                  (int)own->ancestors[at]->bare_name.length,
                                                  own->ancestors[at]->bare_name.data,

@@ -153,6 +153,8 @@ ir_function *em_emit_function(struct fe_context *fe, fe_function *function, ir_c
 ir_function *em_super_method(emitter *E, fe_class *after, ts_str name, const ast_node *node);
 void em_begin(emitter *E, struct fe_context *fe, ir_function *f, fe_scope *scope);
 void em_finish_slots(emitter *E);
+/* IR of `method` for objects of c, kept with the class under `name`. */
+ir_function *em_method_as(struct fe_context *fe, ir_class *c, ts_str name, fe_function *method);
 size_t em_add_slot(emitter *E, ts_str name);
 /* Names that statements assign (not those of nested functions), as slots. */
 void em_collect(emitter *E, const ast_list *statements);
@@ -299,6 +301,8 @@ em em_call_closure(emitter *E, const ast_node *closure, em *args, size_t count,
 em em_construct(emitter *E, fe_class *c, em_arguments *args, const ast_node *node);
 em em_call_method(emitter *E, ir_value *object, ts_str name, em_arguments *args,
                   const ast_node *node);
+/* A module called as a function: its hooks and forward (emit_hooks.c). */
+em em_call_module(emitter *E, ir_value *module, em_arguments *args, const ast_node *node);
 em em_call_method0(emitter *E, ir_value *object, const char *name, em *args, size_t count,
                    const ast_node *node);
 bool em_class_has_method(const ir_type *t, const char *name);
