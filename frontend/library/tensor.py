@@ -348,7 +348,7 @@ def sum_to_size(self: Tensor, size: List[int]) -> Tensor:
 
 # ---- arithmetic ----
 def to__dtype_layout(self: Tensor, *, dtype: Optional[int] = None, layout: Optional[int] = None,
-                     device: Optional[Device] = None, pin_memory: Optional[bool] = None, non_blocking: bool = False,
+                     device: Optional[torch.device] = None, pin_memory: Optional[bool] = None, non_blocking: bool = False,
                      copy: bool = False, memory_format: Optional[int] = None) -> Tensor:
     if dtype is None:
         return torch.to(self, self.dtype, non_blocking, copy, memory_format)
