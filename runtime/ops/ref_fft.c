@@ -485,8 +485,7 @@ KERNEL(istft) {
     if (!status && (end <= start || full <= 0))
         status = ts_raise("RuntimeError", "istft: the signal would be empty");
     int64_t kept = status ? 0 : end - start;
-    rt_complex128 *line = NULL, *sum = NULL;
-    double *envelope = NULL;
+    rt_complex128 *line = NULL, *sum = NULL, *envelope = NULL;
     r = (field){.real = f.real, .rank = t->rank - 1, .sizes = {batch, kept}};
     if (t->rank == 2)
         r.sizes[0] = kept;
@@ -494,17 +493,19 @@ KERNEL(istft) {
         r.data = calloc((size_t)(batch * kept) + 1, sizeof *r.data);
         line = calloc((size_t)s.n_fft, sizeof *line);
         sum = calloc((size_t)full + 1, sizeof *sum);
-        envelope = rt_new_doubles(full);
+        envelope = calloc((size_t)full + 1, sizeof *envelope);
         status = r.data && line && sum && envelope ? rt_fft_make(s.n_fft, &plan) : ts_no_memory();
     }
     double scale = s.n_fft ? (s.normalized ? 1 / sqrt((double)s.n_fft) : 1 / (double)s.n_fft) : 1;
     for (int64_t j = 0; j < count && !status; j++)
-        for (int64_t i = 0; i < s.n_fft; i++)
-            envelope[j * s.hop + i] += s.window[i].re * s.window[i].re +
-                                       s.window[i].im * s.window[i].im;
+        for (int64_t i = 0; i < s.n_fft; i++) {
+            rt_complex128 square = product(s.window[i], s.window[i]);
+            envelope[j * s.hop + i].re += square.re;
+            envelope[j * s.hop + i].im += square.im;
+        }
     double least = INFINITY;
     for (int64_t i = start; i < end && i < full && !status; i++)
-        least = fmin(least, fabs(envelope[i]));
+        least = fmin(least, hypot(envelope[i].re, envelope[i].im));
     if (!status && !(least > 1e-11))
         status = ts_raise("RuntimeError", "window overlap add min: 1");
     for (int64_t b = 0; b < batch && !status; b++) {
@@ -527,9 +528,10 @@ KERNEL(istft) {
             }
         }
         for (int64_t i = 0; i < kept && start + i < full; i++) {
-            double e = envelope[start + i];
-            r.data[b * kept + i] =
-                (rt_complex128){sum[start + i].re / e, sum[start + i].im / e};
+            rt_complex128 e = envelope[start + i];
+            double size = e.re * e.re + e.im * e.im;
+            e = (rt_complex128){e.re / size, -e.im / size};
+            r.data[b * kept + i] = product(sum[start + i], e);
         }
     }
     if (!status)
