@@ -310,6 +310,8 @@ void em_add_field(struct fe_context *fe, ir_class *c, ts_str name, const ir_type
 const ir_field *em_find_field(const ir_class *c, ts_str name);
 
 /* ---- operators (overload.c) ---- */
+/* The one name of an operator that has several (aliases.c). */
+ts_str fe_canonical_operator(ts_arena *arena, ts_str name);
 em em_operator(emitter *E, ts_str name, em_arguments *args, const ast_node *node);
 /* Positional IR values, a name that surely exists; NULL after an error. */
 ir_value *em_op(emitter *E, const char *name, const ast_node *node, size_t count, ...);

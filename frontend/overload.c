@@ -51,6 +51,7 @@ static bool is_in_place(ts_str name, ts_str *out_pure) {
 
 bool fe_operator_exists(fe_context *fe, ts_str name) {
     ts_str pure;
+    name = fe_canonical_operator(fe->arena, name);
     return name_exists(fe, name) || (is_in_place(name, &pure) && name_exists(fe, pure));
 }
 
@@ -506,6 +507,7 @@ static void unwrap_traced_numbers(emitter *E, ts_str name, const em_arguments *a
 }
 
 em em_operator(emitter *E, ts_str name, em_arguments *args, const ast_node *node) {
+    name = fe_canonical_operator(E->arena, name);
     ir_value **values = TS_NEW_ARRAY(E->arena, ir_value *, args->count + 1);
     for (size_t i = 0; i < args->count; i++) {
         values[i] = em_ir(E, args->items[i].v, args->items[i].node ? args->items[i].node : node, NULL);

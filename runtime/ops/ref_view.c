@@ -597,6 +597,10 @@ KERNEL(as_strided) {
     return NULL;
 }
 
+KERNEL(reshape_alias) {
+    return rt_ref_as_strided(context, (rt_value[]){args[0], args[1], args[2], rt_none()}, outs);
+}
+
 /* ---- dimensions of size 1 ---- */
 
 static ts_status squeeze_dims(const rt_tensor *t, const bool *is_dropped, rt_value *out) {
@@ -956,12 +960,17 @@ static void take_layout(rt_tensor *t, const rt_tensor *from) {
     t->element_count = from->element_count;
 }
 
-/* Runs a view kernel and moves its layout into the object (its rank must not grow). */
+/* How many sizes fit: the object has spare room between its sizes and strides (tensor.c). */
+static int64_t rank_capacity(const rt_tensor *t) {
+    return t->sizes == t->shape ? (int64_t)(t->strides - t->shape) : t->rank;
+}
+
+/* Runs a view kernel and moves its layout into the object. */
 static ts_status in_place(rt_kernel view, rt_context *context, const rt_value *args,
                           rt_value *outs) {
     rt_value result;
     TS_TRY(view(context, args, &result));
-    if (result.as.tensor->rank > args[0].as.tensor->rank) {
+    if (result.as.tensor->rank > rank_capacity(args[0].as.tensor)) {
         rt_release(result);
         return ts_error_make(TS_ERR_UNSUPPORTED,
                              "an in-place view that adds dimensions to a tensor");
@@ -976,6 +985,7 @@ KERNEL(transpose_) { return in_place(rt_ref_transpose, context, args, outs); }
 KERNEL(t_) { return in_place(rt_ref_t, context, args, outs); }
 KERNEL(squeeze_) { return in_place(rt_ref_squeeze, context, args, outs); }
 KERNEL(squeeze_dims_) { return in_place(rt_ref_squeeze_dims, context, args, outs); }
+KERNEL(unsqueeze_) { return in_place(rt_ref_unsqueeze, context, args, outs); }
 KERNEL(as_strided_) { return in_place(rt_ref_as_strided, context, args, outs); }
 
 /* ---- questions ---- */

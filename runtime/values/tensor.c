@@ -5,7 +5,8 @@
 
 #include "runtime/base/checked.h"
 
-enum { STORAGE_ALIGN = 64 };
+/* SPARE_RANK: dimensions that unsqueeze_ and as_strided_ may add to a tensor where it stands. */
+enum { STORAGE_ALIGN = 64, SPARE_RANK = 2 };
 _Static_assert(sizeof(rt_storage) <= STORAGE_ALIGN, "the header fits before the data");
 
 /* Beyond any machine's memory: malloc with overcommit would grant it and the writes would kill. */
@@ -99,7 +100,8 @@ static ts_status make_header(rt_dtype dtype, const int64_t *sizes, const int64_t
     int64_t count;
     if (!rt_element_count(sizes, rank, &count))
         return ts_no_memory();
-    rt_tensor *t = malloc(sizeof *t + 2 * (size_t)rank * sizeof(int64_t));
+    size_t room = (size_t)rank + SPARE_RANK;
+    rt_tensor *t = malloc(sizeof *t + 2 * room * sizeof(int64_t));
     if (!t)
         return ts_no_memory();
     atomic_init(&t->base.references, 1);
@@ -112,7 +114,7 @@ static ts_status make_header(rt_dtype dtype, const int64_t *sizes, const int64_t
     t->storage = NULL;
     t->data = NULL;
     t->sizes = t->shape;
-    t->strides = t->shape + rank;
+    t->strides = t->shape + room;
     t->element_count = count;
     for (int d = 0; d < rank; d++)
         t->sizes[d] = sizes[d];
