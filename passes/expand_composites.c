@@ -132,6 +132,277 @@ static bool expand_gru_cell(expander *e, ir_op *op) {
     return true;
 }
 
+/* ---- recurrent layers: one product for the inputs of all steps, then a loop over the steps ---- */
+
+typedef struct layer {
+    int gates; /* 4 LSTM, 3 GRU */
+    ir_value *x; /* [steps, batch, features] */
+    ir_value *w_ih, *w_hh, *b_ih, *b_hh;
+    ir_value *h, *c; /* [batch, hidden] */
+    bool backward;
+} layer;
+
+static ir_value *select_at(expander *e, ir_value *x, ir_value *index) {
+    rt_dim *dims = TS_NEW_ARRAY(e->m->arena, rt_dim, IR_STRIDED_MAX_RANK);
+    for (int d = 0; d + 1 < x->type->rank; d++)
+        dims[d] = x->type->dims[d + 1];
+    const ir_type *t = ir_type_tensor(e->m, x->type->dtype, x->type->rank - 1, dims, IR_LAYOUT_ANY);
+    ir_value *args[3] = {x, ir_build_int(&e->b, 0), index};
+    return core(e, OP_select_int, t, args, 3);
+}
+
+static ir_value *size_value(expander *e, rt_dim d) {
+    if (rt_dim_is_constant(d))
+        return ir_build_int(&e->b, d);
+    const ir_type *t = ir_type_simple(e->m, IR_INT);
+    ir_op *op = ir_build_op(&e->b, IR_OP_DIM, NULL, 0, &t, 1);
+    op->integer = d;
+    return op->results[0];
+}
+
+static ir_value *stack(expander *e, ir_value *const *items, size_t count, ir_value *list) {
+    const ir_type *tensors = ir_type_list(e->m, ir_type_any_tensor(e->m));
+    if (!list)
+        list = ir_build_op(&e->b, IR_OP_LIST, items, count, &tensors, 1)->results[0];
+    ir_value *args[2] = {list, ir_build_int(&e->b, 0)};
+    return ir_build_core1(&e->b, OP_stack, args, 2);
+}
+
+/* The gates of one step; *c is replaced (LSTM). sum: [batch, gates * hidden] of both products for
+ * an LSTM, of the inputs alone for a GRU, whose hidden product is `hidden_sum`. */
+static ir_value *step_gates(expander *e, const layer *l, ir_value *sum, ir_value *hidden_sum,
+                            ir_value *h, ir_value **c) {
+    int64_t n = l->h->type->dims[1];
+    if (l->gates == 4) {
+        ir_value *i = unary(e, OP_sigmoid, slice(e, sum, 1, 0, n));
+        ir_value *f = unary(e, OP_sigmoid, slice(e, sum, 1, n, n));
+        ir_value *g = unary(e, OP_tanh, slice(e, sum, 1, 2 * n, n));
+        ir_value *o = unary(e, OP_sigmoid, slice(e, sum, 1, 3 * n, n));
+        *c = add(e, mul(e, f, *c), mul(e, i, g));
+        return mul(e, o, unary(e, OP_tanh, *c));
+    }
+    ir_value *r = unary(e, OP_sigmoid,
+                        add(e, slice(e, sum, 1, 0, n), slice(e, hidden_sum, 1, 0, n)));
+    ir_value *z = unary(e, OP_sigmoid,
+                        add(e, slice(e, sum, 1, n, n), slice(e, hidden_sum, 1, n, n)));
+    ir_value *candidate =
+        unary(e, OP_tanh, add(e, slice(e, sum, 1, 2 * n, n),
+                              mul(e, r, slice(e, hidden_sum, 1, 2 * n, n))));
+    return add(e, mul(e, sub(e, h, candidate), z), candidate);
+}
+
+/* Emits a layer in one direction; returns [steps, batch, hidden], final states in l->h and l->c. */
+static ir_value *emit_layer(expander *e, layer *l) {
+    ir_module *m = e->m;
+    rt_dim dims[3] = {l->x->type->dims[0], l->x->type->dims[1], l->w_ih->type->dims[0]};
+    ir_value *linear_args[3] = {l->x, l->w_ih, l->b_ih};
+    ir_value *inputs = core(e, OP_linear, float_type(e, 3, dims), linear_args, 3);
+    const ir_type *tensors = ir_type_list(m, ir_type_any_tensor(m));
+    ir_value *outs = ir_build_op(&e->b, IR_OP_LIST, NULL, 0, &tensors, 1)->results[0];
+    ir_value *steps = size_value(e, dims[0]);
+    ir_value *carried[2] = {l->h, l->c};
+    size_t count = l->gates == 4 ? 2 : 1;
+    ir_op *loop = ir_build_loop(&e->b, steps, ir_build_bool(&e->b, true), carried, count);
+    ir_block *body = loop->regions[0];
+    ir_builder outside = e->b;
+    e->b = (ir_builder){.module = m, .block = body, .place = outside.place};
+    ir_value *h = ir_block_add_parameter(m, body, l->h->type, TS_STR("h"));
+    ir_value *c = count == 2 ? ir_block_add_parameter(m, body, l->c->type, TS_STR("c")) : NULL;
+    ir_value *index = body->parameters[0];
+    if (l->backward) {
+        ir_value *last[2] = {steps, ir_build_int(&e->b, 1)};
+        ir_value *from[2] = {ir_build_core1(&e->b, OP_sub_int, last, 2), index};
+        index = ir_build_core1(&e->b, OP_sub_int, from, 2);
+    }
+    ir_value *input = select_at(e, inputs, index);
+    ir_value *product = linear(e, h, l->w_hh, l->b_hh);
+    ir_value *sum = l->gates == 4 ? add(e, product, input) : input;
+    ir_value *next = step_gates(e, l, sum, product, h, &c);
+    ir_value *append[2] = {outs, next};
+    ir_build_core(&e->b, OP_append_t, append, 2);
+    ir_value *yields[3] = {ir_build_bool(&e->b, true), next, c};
+    ir_build_yield(&e->b, yields, 1 + count);
+    e->b = outside;
+    l->h = ir_op_add_result(m, loop, l->h->type, TS_STR(""));
+    if (count == 2)
+        l->c = ir_op_add_result(m, loop, l->c->type, TS_STR(""));
+    if (l->backward) { /* the list runs from the last step to the first */
+        ir_value *reverse[1] = {outs};
+        ir_build_core(&e->b, OP_reverse_t, reverse, 1);
+    }
+    dims[2] = l->h->type->dims[1];
+    ir_value *stacked = stack(e, NULL, 0, outs);
+    stacked->type = float_type(e, 3, dims);
+    return stacked;
+}
+
+/* The items of a list that nobody changes; those of a constant become constants. */
+static bool list_items(expander *e, const ir_value *v, ir_value ***items, size_t *count) {
+    if (ir_is_const(v) && v->def->value.tag == RT_TAG_LIST && ir_list_is_stable(v)) {
+        const rt_list *list = v->def->value.as.list;
+        *count = list->count;
+        *items = TS_NEW_ARRAY(e->m->arena, ir_value *, list->count + 1);
+        for (size_t i = 0; i < list->count; i++)
+            (*items)[i] = ir_build_const(&e->b, list->items[i]);
+        return true;
+    }
+    if (!v->def || v->def->opcode != IR_OP_LIST || !ir_list_is_stable(v))
+        return false;
+    *items = v->def->operands;
+    *count = v->def->operand_count;
+    return true;
+}
+
+static bool expand_recurrent(expander *e, ir_op *op, int gates) {
+    ir_module *m = e->m;
+    bool is_lstm = gates == 4, biases, train, both, batch_first;
+    int64_t layers;
+    double dropout;
+    ir_value **params, **states = NULL;
+    size_t param_count, state_count = 0;
+    if (op->operand_count != 9 || !list_items(e, op->operands[2], &params, &param_count) ||
+        (is_lstm && (!list_items(e, op->operands[1], &states, &state_count) || state_count != 2)) ||
+        !ir_const_bool(op->operands[3], &biases) || !ir_const_int(op->operands[4], &layers) ||
+        !ir_const_double(op->operands[5], &dropout) || !ir_const_bool(op->operands[6], &train) ||
+        !ir_const_bool(op->operands[7], &both) || !ir_const_bool(op->operands[8], &batch_first))
+        return false;
+    ir_value *x = op->operands[0], *h0 = is_lstm ? states[0] : op->operands[1];
+    ir_value *c0 = is_lstm ? states[1] : NULL;
+    size_t directions = both ? 2 : 1, per = biases ? 4 : 2;
+    if (layers < 1 || layers > 8 || param_count != (size_t)layers * directions * per ||
+        (train && dropout != 0) || !is_floats(x, 3) || !is_floats(h0, 3) ||
+        (is_lstm && !is_floats(c0, 3)) || !rt_dim_is_constant(h0->type->dims[2]))
+        return false;
+    rt_dim hidden = h0->type->dims[2], batch = x->type->dims[batch_first ? 0 : 1];
+    rt_dim features = x->type->dims[2];
+    for (size_t i = 0; i < param_count; i++) {
+        bool is_weight = i % per < 2;
+        if (!is_floats(params[i], is_weight ? 2 : 1) || params[i]->type->dims[0] != hidden * gates)
+            return false;
+        if (i % per == 0) {
+            rt_dim wanted = i < directions * per ? features : hidden * (rt_dim)directions;
+            if (!ir_dim_same(m, params[i]->type->dims[1], wanted))
+                return false;
+        } else if (is_weight && params[i]->type->dims[1] != hidden) {
+            return false; /* a projection */
+        }
+    }
+    if (!ir_dim_same(m, h0->type->dims[1], batch) ||
+        h0->type->dims[0] != layers * (rt_dim)directions ||
+        (is_lstm && (!ir_dim_same(m, c0->type->dims[1], batch) ||
+                     c0->type->dims[0] != h0->type->dims[0] || c0->type->dims[2] != hidden)))
+        return false;
+    if (batch_first) {
+        rt_dim dims[3] = {x->type->dims[1], x->type->dims[0], features};
+        ir_value *args[3] = {x, ir_build_int(&e->b, 0), ir_build_int(&e->b, 1)};
+        x = core(e, OP_transpose_int, float_type(e, 3, dims), args, 3);
+    }
+    ir_value *last_h[16], *last_c[16], *none = ir_build_none(&e->b);
+    size_t made = 0;
+    for (size_t i = 0; i < (size_t)layers; i++) {
+        ir_value *outs[2];
+        for (size_t d = 0; d < directions; d++, made++) {
+            ir_value **p = params + made * per;
+            ir_value *at = ir_build_int(&e->b, (int64_t)made);
+            layer l = {.gates = gates, .x = x, .w_ih = p[0], .w_hh = p[1], .backward = d == 1,
+                       .b_ih = biases ? p[2] : none, .b_hh = biases ? p[3] : none};
+            l.h = select_at(e, h0, at);
+            l.c = is_lstm ? select_at(e, c0, at) : NULL;
+            outs[d] = emit_layer(e, &l);
+            last_h[made] = l.h;
+            last_c[made] = l.c;
+        }
+        x = outs[0];
+        if (both) {
+            const ir_type *tensors = ir_type_list(m, ir_type_any_tensor(m));
+            ir_value *pair = ir_build_op(&e->b, IR_OP_LIST, outs, 2, &tensors, 1)->results[0];
+            ir_value *args[2] = {pair, ir_build_int(&e->b, 2)};
+            rt_dim dims[3] = {x->type->dims[0], x->type->dims[1], 2 * hidden};
+            x = core(e, OP_cat, float_type(e, 3, dims), args, 2);
+        }
+    }
+    if (batch_first) {
+        rt_dim dims[3] = {x->type->dims[1], x->type->dims[0], x->type->dims[2]};
+        ir_value *args[3] = {x, ir_build_int(&e->b, 0), ir_build_int(&e->b, 1)};
+        x = core(e, OP_transpose_int, float_type(e, 3, dims), args, 3);
+    }
+    ir_value *hn = stack(e, last_h, made, NULL);
+    hn->type = h0->type;
+    pass_replace(m, op->results[0], x);
+    pass_replace(m, op->results[1], hn);
+    if (is_lstm) {
+        ir_value *cn = stack(e, last_c, made, NULL);
+        cn->type = c0->type;
+        pass_replace(m, op->results[2], cn);
+    }
+    return true;
+}
+
+/* ---- the same weights over slices of one tensor: one product ---- */
+
+/* The tensor of which v is entry `index` along dim 0. */
+static ir_value *entry_of(const ir_value *v, int64_t *index) {
+    int64_t dim;
+    if (!ir_is_core(v->def, OP_select_int) || !ir_const_int(v->def->operands[1], &dim) || dim != 0 ||
+        !ir_const_int(v->def->operands[2], index))
+        return NULL;
+    ir_value *x = v->def->operands[0];
+    return ir_type_is_known_tensor(x->type) && x->type->rank == 3 &&
+                   rt_dim_is_constant(x->type->dims[0]) && *index >= 0 &&
+                   *index < x->type->dims[0]
+               ? x
+               : NULL;
+}
+
+static bool same_constant(const ir_value *a, const ir_value *b) {
+    if (a == b)
+        return true;
+    if (!ir_is_const(a) || !ir_is_const(b))
+        return false;
+    rt_value x = a->def->value, y = b->def->value;
+    return x.tag == y.tag && (x.tag == RT_TAG_NONE ||
+                              (x.tag == RT_TAG_TENSOR && x.as.tensor == y.as.tensor));
+}
+
+static void batch_linears(expander *e, ir_block *block) {
+    for (ir_op *op = block->first; op; op = op->next) {
+        int64_t index;
+        ir_value *x;
+        if (!ir_is_core(op, OP_linear) || !(x = entry_of(op->operands[0], &index)) ||
+            !ir_is_const(op->operands[1]) || !is_floats(op->results[0], 2))
+            continue;
+        if (!is_floats(x, 3))
+            continue;
+        size_t same = 0;
+        for (ir_op *other = op; other; other = other->next)
+            if (ir_is_core(other, OP_linear) && entry_of(other->operands[0], &index) == x &&
+                same_constant(other->operands[1], op->operands[1]) &&
+                same_constant(other->operands[2], op->operands[2]))
+                same++;
+        if (same < 4 || (int64_t)same * 2 < x->type->dims[0])
+            continue;
+        e->b = pass_before(e->m, op);
+        rt_dim dims[3] = {x->type->dims[0], x->type->dims[1], op->operands[1]->type->dims[0]};
+        ir_value *args[3] = {x, op->operands[1], op->operands[2]};
+        ir_value *all = core(e, OP_linear, float_type(e, 3, dims), args, 3);
+        for (ir_op *other = op, *next; other; other = next) {
+            next = other->next;
+            if (!ir_is_core(other, OP_linear) || entry_of(other->operands[0], &index) != x ||
+                !same_constant(other->operands[1], args[1]) ||
+                !same_constant(other->operands[2], args[2]))
+                continue;
+            e->b = pass_before(e->m, other);
+            pass_replace(e->m, other->results[0], select_at(e, all, ir_build_int(&e->b, index)));
+            bool is_first = other == op;
+            if (is_first)
+                op = all->def;
+            ir_op_remove(other);
+        }
+        e->ctx->changed = true;
+        pass_count(e->ctx, "products merged", (int64_t)same);
+    }
+}
+
 /* ---- attention ---- */
 
 static ir_value *causal_mask(expander *e, int64_t rows, int64_t columns) {
@@ -301,6 +572,10 @@ static bool expand(expander *e, ir_op *op) {
         return expand_lstm_cell(e, op);
     if (ir_is_core(op, OP_gru_cell))
         return expand_gru_cell(e, op);
+    if (ir_is_core(op, OP_lstm_input))
+        return expand_recurrent(e, op, 4);
+    if (ir_is_core(op, OP_gru_input))
+        return expand_recurrent(e, op, 3);
     if (ir_is_core(op, OP_scaled_dot_product_attention))
         return expand_attention(e, op);
     return false;
@@ -322,6 +597,7 @@ static void expand_block(expander *e, ir_block *block, int depth) {
         e->ctx->changed = true;
         pass_count(e->ctx, "expanded", 1);
     }
+    batch_linears(e, block);
 }
 
 ts_status pass_expand_composites(pass_context *ctx, ir_module *m) {
