@@ -313,7 +313,8 @@ em_signature *em_signature_of(fe_context *fe, fe_function *f, ir_class *self_cla
             if (n->kind == AST_SUBSCRIPT && n->left->kind == AST_NAME &&
                 ts_str_starts_with(n->left->text, "BroadcastingList"))
                 out->fixed_length = n->left->text.data[n->left->text.length - 1] - '0';
-            if (f->is_library && out->type && out->type->kind == IR_LIST && !out->fixed_length)
+            if (f->is_library && out->type && !out->fixed_length &&
+                ir_type_without_none(fe->module, out->type)->kind == IR_LIST)
                 out->fixed_length = -1; /* x.view(2): an int for a list of one */
             if (!out->type)
                 s->failed = true;

@@ -127,7 +127,9 @@ static const ir_type *field_type(evaluator *ev, const fe_class *class_, const ev
         if (t && v.tag == RT_TAG_OBJECT && t->kind == IR_CLASS && t->class_ &&
             t->class_->base.kind == RT_CLASS_INTERFACE)
             return t; /* dispatched on the object's own class */
-        if (t && !(v.tag == RT_TAG_OBJECT && ev_is_module(v)))
+        /* Optional[nn.Module] says nothing of the module: None stays None. */
+        bool is_no_module = rt_is_none(v) && t && t->kind == IR_ANY && inner->kind == AST_SUBSCRIPT;
+        if (t && !is_no_module && !(v.tag == RT_TAG_OBJECT && ev_is_module(v)))
             return t;
     }
     ir_module *m = ev->fe->module;
