@@ -262,8 +262,10 @@ static ts_status rule_container(const verifier *v, const ir_op *op) {
         t = op->operands[0]->type;
         if (t->kind != IR_LIST)
             return broken(v, op, "list", "expected a list");
+        /* More may be known of a single tensor than of all that the list holds. */
         for (size_t i = 0; i < op->result_count; i++)
-            TS_TRY(need_type(v, op, "list", t->args[0], op->results[i]->type));
+            if (!ir_type_same_shape_of(t->args[0], op->results[i]->type))
+                TS_TRY(need_type(v, op, "list", t->args[0], op->results[i]->type));
         return NULL;
     }
     TS_TRY(need_counts(v, op, "list", op->operand_count, 1, 0));
