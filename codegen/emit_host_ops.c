@@ -401,14 +401,30 @@ static void check_call(host_function *f, LLVMValueRef status, uint32_t callee, c
     LLVMPositionBuilderAtEnd(f->b, go);
 }
 
-static const ir_function *method_of(const ir_op *op) {
+static bool has_subclass(const ir_module *m, const ir_class *class_) {
+    for (size_t i = 0; i < m->class_count; i++)
+        for (size_t k = 0; k < m->classes[i]->base.base_count; k++)
+            if (m->classes[i]->base.bases[k] == &class_->base)
+                return true;
+    return false;
+}
+
+/* The program's number of the method that a call must reach; UINT32_MAX: found by the object's own
+ * class at run time. */
+static uint32_t known_method(host_function *f, const ir_op *op) {
+    const cg_program *p = f->hm->program;
     const ir_type *t = op->operands[0]->type;
-    if (t->kind != IR_CLASS || !t->class_ || t->class_->base.kind == RT_CLASS_INTERFACE)
-        return NULL;
-    for (size_t i = 0; i < t->class_->method_count; i++)
-        if (ts_str_equal(t->class_->methods[i].name, op->name))
-            return t->class_->methods[i].function;
-    return NULL;
+    if (t->kind != IR_CLASS || !t->class_ || t->class_->base.kind == RT_CLASS_INTERFACE ||
+        has_subclass(f->unit->ir, t->class_))
+        return UINT32_MAX;
+    for (size_t i = 0; i < t->class_->method_count; i++) {
+        if (!ts_str_equal(t->class_->methods[i].name, op->name))
+            continue;
+        for (size_t k = 0; k < p->function_count; k++)
+            if (p->functions[k] == t->class_->methods[i].function)
+                return (uint32_t)k;
+    }
+    return UINT32_MAX;
 }
 
 static void emit_call(host_function *f, ir_op *op) {
@@ -419,15 +435,10 @@ static void emit_call(host_function *f, ir_op *op) {
     for (size_t i = 0; i < op->operand_count; i++)
         host_put_arg(f, op->operands[i], i);
     LLVMValueRef out = op->result_count ? result_target(f, op->results[0]) : out_pointer(f, 0);
-    const ir_function *callee = op->opcode == IR_OP_CALL ? op->function : method_of(op);
-    if (callee) {
-        uint32_t index = cg_program_function(f->hm->program, (ir_function *)op->function);
-        if (op->opcode == IR_OP_CALL_METHOD) {
-            ir_function *found = f->unit->ir->functions;
-            while (found && found != callee)
-                found = found->next;
-            index = cg_program_function(f->hm->program, found);
-        }
+    uint32_t index = op->opcode == IR_OP_CALL
+                         ? cg_program_function(f->hm->program, op->function)
+                         : known_method(f, op);
+    if (index != UINT32_MAX) {
         LLVMValueRef args[] = {f->run, f->scratch_args, out};
         LLVMValueRef status =
             LLVMBuildCall2(f->b, f->hm->function_type, f->hm->functions[index], args, 3, "");
