@@ -219,6 +219,8 @@ static bool is_identity_order(const int64_t *dims, size_t count) {
 }
 
 static bool drop_permutation(simplifier *s, ir_op *op) {
+    if (op->operand_count == 0)
+        return false;
     const ir_op *inner = op->operands[0]->def;
     int64_t a[RT_MAX_RANK], b[RT_MAX_RANK], c[RT_MAX_RANK];
     size_t n, k;
