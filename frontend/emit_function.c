@@ -349,6 +349,10 @@ em_signature *em_signature_of(fe_context *fe, fe_function *f, ir_class *self_cla
 
 static void fall_off_end(emitter *E) {
     if (E->declared_return && !ir_type_admits_none(E->declared_return)) {
+        const ast_node *node = E->function ? E->function->node : NULL;
+        /* What PyTorch writes always ends in a return; a script may rely on another way out. */
+        if (node && node->source && node->source->is_archive)
+            EM_ERR(E, node, "the function %.*s ends without a return", TS_STR_ARG(node->text));
         ir_value *text = ir_build_str(&E->b, TS_STR("the function ended without a result"));
         em_raise_named(E, TS_STR("RuntimeError"), text);
         return;

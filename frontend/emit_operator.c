@@ -50,8 +50,10 @@ static em add_tuples(emitter *E, em a, em b) {
     b = tuple_items(E, b);
     em out = {.kind = EM_TUPLE, .count = a.count + b.count};
     out.items = TS_NEW_ARRAY(E->arena, em, out.count + 1);
-    memcpy(out.items, a.items, a.count * sizeof(em));
-    memcpy(out.items + a.count, b.items, b.count * sizeof(em));
+    if (a.count)
+        memcpy(out.items, a.items, a.count * sizeof(em));
+    if (b.count)
+        memcpy(out.items + a.count, b.items, b.count * sizeof(em));
     return out;
 }
 
