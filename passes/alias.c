@@ -15,6 +15,8 @@ struct pass_alias {
     const void **storages; /* memory of constants: pointer -> node */
     uint32_t *storage_nodes;
     size_t storage_count, storage_capacity, node_capacity;
+    ts_str *set_names; /* of attributes that some function of the module sets */
+    size_t set_count, set_capacity;
 };
 
 static uint32_t add_node(pass_alias *a) {
@@ -190,20 +192,18 @@ static bool attribute_of(const ir_op *op, rt_value *out) {
     return true;
 }
 
-static bool block_sets(const ir_block *b, ts_str name) {
+static void find_set_names(pass_alias *a, const ir_block *b) {
     for (const ir_op *op = b->first; op; op = op->next) {
-        if (op->opcode == IR_OP_SET_ATTR && ts_str_equal(op->name, name))
-            return true;
+        if (op->opcode == IR_OP_SET_ATTR)
+            TS_APPEND(a->ctx->scratch, a->set_names, a->set_count, a->set_capacity, op->name);
         for (size_t i = 0; i < op->region_count; i++)
-            if (block_sets(op->regions[i], name))
-                return true;
+            find_set_names(a, op->regions[i]);
     }
-    return false;
 }
 
-static bool is_set_somewhere(const ir_module *m, ts_str name) {
-    for (const ir_function *f = m->functions; f; f = f->next)
-        if (block_sets(f->body, name))
+static bool is_set_somewhere(const pass_alias *a, ts_str name) {
+    for (size_t i = 0; i < a->set_count; i++)
+        if (ts_str_equal(a->set_names[i], name))
             return true;
     return false;
 }
@@ -222,7 +222,7 @@ static void visit_op(pass_alias *a, const ir_op *op) {
     case IR_OP_GET_ATTR:
         if (!ir_type_is_mutable(op->results[0]->type))
             return;
-        if (attribute_of(op, &v) && !is_set_somewhere(a->m, op->name))
+        if (attribute_of(op, &v) && !is_set_somewhere(a, op->name))
             join_constant(a, op->results[0]->number, v, 0);
         else
             escape(a, op->results[0], false);
@@ -318,6 +318,8 @@ pass_alias *pass_alias_make(pass_context *ctx, ir_module *m, const ir_function *
     a->flags[a->outside] = SET_OUTSIDE;
     for (size_t i = 0; i < f->body->parameter_count; i++)
         escape(a, f->body->parameters[i], false);
+    for (const ir_function *g = m->functions; g; g = g->next)
+        find_set_names(a, g->body);
     pass_op_list ops = pass_collect(ctx, f);
     for (size_t i = 0; i < ops.count; i++)
         visit_op(a, ops.items[i]);

@@ -14,30 +14,31 @@ typedef struct freezer {
     ir_module *m;
     const void **written; /* storages, lists, dicts */
     size_t written_count, written_capacity;
+    ir_op **sets; /* every set_attr of the module */
+    size_t set_count, set_capacity;
 } freezer;
 
-static bool block_sets(const ir_block *b, const ir_class *c, ts_str name) {
-    for (const ir_op *op = b->first; op; op = op->next) {
-        if (op->opcode == IR_OP_SET_ATTR && ts_str_equal(op->name, name)) {
-            const ir_type *t = op->operands[0]->type;
-            /* Another class of the same field is another field, unless one derives from the other
-             * or the type is not certain. */
-            if (t->kind != IR_CLASS || t->class_ == c || t->class_->base.kind == RT_CLASS_INTERFACE ||
-                rt_class_is_a(&t->class_->base, &c->base) ||
-                rt_class_is_a(&c->base, &t->class_->base))
-                return true;
-        }
+static void find_sets(freezer *fr, const ir_block *b) {
+    for (ir_op *op = b->first; op; op = op->next) {
+        if (op->opcode == IR_OP_SET_ATTR)
+            TS_APPEND(fr->ctx->scratch, fr->sets, fr->set_count, fr->set_capacity, op);
         for (size_t i = 0; i < op->region_count; i++)
-            if (block_sets(op->regions[i], c, name))
-                return true;
+            find_sets(fr, op->regions[i]);
     }
-    return false;
 }
 
-static bool is_field_set(const ir_module *m, const ir_class *c, ts_str name) {
-    for (const ir_function *f = m->functions; f; f = f->next)
-        if (block_sets(f->body, c, name))
+static bool is_field_set(const freezer *fr, const ir_class *c, ts_str name) {
+    for (size_t i = 0; i < fr->set_count; i++) {
+        const ir_op *op = fr->sets[i];
+        if (!ts_str_equal(op->name, name))
+            continue;
+        const ir_type *t = op->operands[0]->type;
+        /* Another class of the same field is another field, unless one derives from the other or the
+         * type is not certain. */
+        if (t->kind != IR_CLASS || t->class_ == c || t->class_->base.kind == RT_CLASS_INTERFACE ||
+            rt_class_is_a(&t->class_->base, &c->base) || rt_class_is_a(&c->base, &t->class_->base))
             return true;
+    }
     return false;
 }
 
@@ -153,7 +154,7 @@ static bool freeze_function(freezer *fr, ir_function *f, bool memory_too) {
         ir_op *op = ops.items[i];
         const ir_class *c;
         rt_value v;
-        if (!field_value(op, &c, &v) || !c || is_field_set(m, c, op->name))
+        if (!field_value(op, &c, &v) || !c || is_field_set(fr, c, op->name))
             continue;
         bool is_memory = v.tag == RT_TAG_TENSOR || v.tag == RT_TAG_LIST || v.tag == RT_TAG_DICT ||
                          v.tag == RT_TAG_TUPLE;
@@ -181,6 +182,8 @@ ts_status pass_freeze(pass_context *ctx, ir_module *m) {
     freezer fr = {.ctx = ctx, .m = m};
     for (ir_function *f = m->functions; f; f = f->next)
         bind_root(&fr, f);
+    for (ir_function *f = m->functions; f; f = f->next)
+        find_sets(&fr, f->body);
     /* Objects and numbers first: only then is it certain which memory an operator writes. */
     for (ir_function *f = m->functions; f; f = f->next)
         while (freeze_function(&fr, f, false)) {

@@ -11,35 +11,36 @@ static const pass_info table[] = {
 #include "passes/passes.def"
 };
 
-/* Each with the reason for its place. A name without a row in passes.def is passed over. */
+/* Each with the reason for its place. A name without a row in passes.def is passed over. What stands
+ * between { and } is repeated while one of its passes, inference aside, still changes something: a
+ * size that became known decides a branch, which frees a list, whose length ends a loop. */
 static const char *const order[] = {
-    "inline",             /* everything after sees one function for each entry */
+    "inline",              /* everything after sees one function for each entry */
     "specialise_defaults", /* a copy of each body, while it is small */
-    "freeze",             /* weights and settings become constants */
+    "{",
+    "freeze",             /* weights and settings become constants; what dead branches wrote, too */
     "fold_constants",     /* decides branches on settings, so that dead calls and loops go */
-    "freeze",             /* what only those branches wrote */
-    "fold_constants",
     "unroll_loops",       /* loops over constant ranges; makes more constants */
     "replace_aggregates", /* tuples of calls and lists of layers */
-    "fold_constants",     /* indexes of what was unrolled */
     "eliminate_dead",     /* fewer writes to analyse */
     "infer_types",        /* functional form needs ranks and dtypes */
-    "fold_constants",     /* sizes that became constants */
     "functionalise",      /* values only, from here on */
+    "}",
     "eliminate_common",
     "eliminate_dead",
     "fold_batch_norm", /* before algebra takes the batch norm apart */
     "simplify_algebra",
     "decompose", /* library calls that came up on the way */
+    "{",
     "infer_types", /* what was rewritten */
     "fold_constants",
-    "unroll_loops", /* loops whose length was a size */
+    "unroll_loops",
     "replace_aggregates",
-    "infer_types",
     "functionalise",
     "simplify_algebra",
     "eliminate_common",
     "eliminate_dead",
+    "}",
     "expand_composites", /* nothing looks for whole cells or attention any more */
     "fuse", /* from here on for one target */
     "eliminate_dead",
@@ -47,6 +48,8 @@ static const char *const order[] = {
     "assign_layout", /* of what lives between kernels */
     "plan_memory", /* last: offsets hold for exactly these operators */
 };
+
+enum { MAX_ROUNDS = 8 };
 
 const pass_info *pass_table(size_t *out_count) {
     *out_count = sizeof table / sizeof table[0];
@@ -177,24 +180,51 @@ static ts_status run_one(manager *mg, const pass_info *pass) {
     return NULL;
 }
 
-static ts_status run_all(manager *mg) {
+static ts_status run_only(manager *mg) {
     const pass_options *o = mg->options;
-    int level = mg->ctx->target ? mg->ctx->target->opt_level : 2;
-    size_t count = o->only ? o->only_count : sizeof order / sizeof order[0];
-    size_t last = count; /* position of stop_after's last row in the order */
-    for (size_t i = 0; i < count; i++)
-        if (!o->only && o->stop_after.length && ts_str_is(o->stop_after, order[i]))
-            last = i + 1;
-    for (size_t i = 0; i < count && i < last; i++) {
-        const pass_info *pass = pass_find(o->only ? o->only[i] : ts_str_of(order[i]));
-        if (!pass && o->only)
+    for (size_t i = 0; i < o->only_count; i++) {
+        const pass_info *pass = pass_find(o->only[i]);
+        if (!pass)
             return ts_error_make(TS_ERR_INVALID_INPUT, "there is no pass '%.*s'",
                                  TS_STR_ARG(o->only[i]));
-        if (!pass || (!o->only && pass->level > level))
-            continue;
         TS_TRY(run_one(mg, pass));
-        if (o->only && o->stop_after.length && ts_str_is(o->stop_after, pass->name))
+        if (o->stop_after.length && ts_str_is(o->stop_after, pass->name))
             break;
+    }
+    return NULL;
+}
+
+/* --stop-after counts once: after the last place of that pass in the order. */
+static size_t last_position(const pass_options *o) {
+    size_t count = sizeof order / sizeof order[0], last = count;
+    for (size_t i = 0; i < count; i++)
+        if (o->stop_after.length && ts_str_is(o->stop_after, order[i]))
+            last = i + 1;
+    return last;
+}
+
+static ts_status run_order(manager *mg) {
+    int level = mg->ctx->target ? mg->ctx->target->opt_level : 2;
+    size_t last = last_position(mg->options), start = 0;
+    int rounds = 0;
+    bool changed = false;
+    for (size_t i = 0; i < last; i++) {
+        if (order[i][0] == '{') {
+            start = i;
+            rounds = 0;
+            changed = false;
+        } else if (order[i][0] == '}') {
+            if (changed && ++rounds < MAX_ROUNDS) {
+                changed = false;
+                i = start;
+            }
+        } else {
+            const pass_info *pass = pass_find(ts_str_of(order[i]));
+            if (!pass || pass->level > level)
+                continue;
+            TS_TRY(run_one(mg, pass));
+            changed |= mg->ctx->changed && pass->run != pass_infer_types;
+        }
     }
     return NULL;
 }
@@ -213,7 +243,7 @@ ts_status pass_run_pipeline(pass_context *ctx, ir_module *m, const pass_options 
     if (!status && wants_dump(&mg, "frontend"))
         status = dump(&mg, "frontend");
     if (!status)
-        status = run_all(&mg);
+        status = options->only ? run_only(&mg) : run_order(&mg);
     /* A broken rule must never reach code generation, whatever the options are. */
     if (!status)
         status = ir_verify_module(m);
