@@ -196,6 +196,10 @@ bool ir_list_is_stable(const ir_value *v) {
         size_t operand = v->uses[i].operand;
         if (operand >= schema->arg_count || schema->args[operand].is_written)
             return false;
+        /* append, _set_item: the list may go into the container that is written. */
+        for (size_t j = 0; j < schema->arg_count && j < user->operand_count; j++)
+            if (schema->args[j].is_written && user->operands[j]->type->kind != IR_TENSOR)
+                return false;
         char alias = schema->args[operand].alias;
         for (size_t j = 0; j < user->result_count; j++) {
             ir_kind kind = user->results[j]->type->kind;
