@@ -23,6 +23,7 @@ static const char *const order[] = {
     "unroll_loops",       /* loops over constant ranges; makes more constants */
     "replace_aggregates", /* tuples of calls and lists of layers */
     "eliminate_dead",     /* fewer writes to analyse */
+    "scalar_tensors",     /* sizes as numbers */
     "infer_types",        /* functional form needs ranks and dtypes */
     "functionalise",      /* values only, from here on */
     "}",
