@@ -3,6 +3,21 @@
 
 static const ir_type *annotation(fe_context *fe, fe_scope *scope, const ast_node *node, int depth);
 
+/* What a name means here; in type comments the names of typing need no import. */
+static fe_binding meaning(fe_context *fe, fe_scope *scope, const ast_node *node) {
+    fe_binding b = fe_resolve_dotted(fe, scope, node);
+    if (b.kind != FE_UNBOUND || node->kind != AST_NAME)
+        return b;
+    if (ts_str_is(node->text, "Tensor"))
+        return (fe_binding){.kind = FE_NAME, .path = TS_STR("torch.Tensor")};
+    if (ts_str_is(node->text, "List") || ts_str_is(node->text, "Dict") ||
+        ts_str_is(node->text, "Tuple") || ts_str_is(node->text, "Optional") ||
+        ts_str_is(node->text, "Union") || ts_str_is(node->text, "Any"))
+        return (fe_binding){.kind = FE_NAME,
+                            .path = ts_arena_format(fe->arena, "typing.%.*s", TS_STR_ARG(node->text))};
+    return b;
+}
+
 static const ir_type *refuse(fe_context *fe, const ast_node *node, const char *what) {
     fe_report(fe->diagnostics, FE_ERROR, TS_ERR_UNSUPPORTED, node, "%s is not supported yet", what);
     return NULL;
@@ -78,7 +93,7 @@ static bool is_one_of(ts_str path, const char *word) {
 
 static const ir_type *generic(fe_context *fe, fe_scope *scope, const ast_node *node, int depth) {
     ir_module *m = fe->module;
-    fe_binding b = fe_resolve_dotted(fe, scope, node->left);
+    fe_binding b = meaning(fe, scope, node->left);
     const ast_node *one;
     ast_node *const *items;
     size_t count = arguments(node->right, &items, &one);
@@ -134,7 +149,7 @@ static const ir_type *annotation(fe_context *fe, fe_scope *scope, const ast_node
         return ir_type_simple(m, IR_NONE);
     case AST_NAME:
     case AST_ATTRIBUTE:
-        return named_type(fe, node, fe_resolve_dotted(fe, scope, node));
+        return named_type(fe, node, meaning(fe, scope, node));
     case AST_SUBSCRIPT:
         return generic(fe, scope, node, depth);
     case AST_BINARY:

@@ -80,6 +80,11 @@ static bool object_attribute(emitter *E, ir_value *object, ts_str name, const as
         *out = get_field(E, object, f);
         return true;
     }
+    rt_value known;
+    if (fe_static_attribute(E->fe, c, name, &known)) {
+        *out = em_of_value(E, known);
+        return true;
+    }
     if (!class_)
         return false;
     ts_str key;
@@ -335,7 +340,8 @@ bool em_has_attribute(emitter *E, em object, ts_str name) {
     if (object.kind == EM_VALUE && object.value->type->kind == IR_CLASS) {
         const ir_class *c = object.value->type->class_;
         fe_class *class_ = fe_class_of(c);
-        return em_find_field(c, name) ||
+        rt_value known;
+        return em_find_field(c, name) || fe_static_attribute(E->fe, c, name, &known) ||
                (class_ && (fe_class_method(class_, name) || fe_class_find_variable(class_, name)));
     }
     if (object.kind == EM_BINDING && object.binding->kind == FE_CLASS)

@@ -723,7 +723,9 @@ static ir_value *format_row(emitter *E, const char *row, em_arguments *args, con
         if (!values[i])
             return NULL;
     }
-    return em_row(E, row, node, 2, values[0], em_tuple_of(E, values + 1, args->count - 1));
+    bool is_tuple = args->count == 2 && values[1]->type->kind == IR_TUPLE && strcmp(row, "percentFormat") == 0;
+    return em_row(E, row, node, 2, values[0],
+                  is_tuple ? values[1] : em_tuple_of(E, values + 1, args->count - 1));
 }
 
 static em wait_for(emitter *E, em_arguments *args, const ast_node *node) {

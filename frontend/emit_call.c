@@ -94,6 +94,15 @@ static bool evaluate_arguments(emitter *E, const ast_node *node, em callee, em_a
         const ast_node *a = node->list.items[i];
         if (a->kind == AST_STARRED) {
             em v = em_expression(E, a->left, NULL);
+            ir_value **literal;
+            size_t literal_count;
+            if (v.kind == EM_VALUE && em_is_list_literal(v.value, &literal, &literal_count)) {
+                for (size_t k = 0; k < literal_count; k++) {
+                    em_argument item = {.v = em_value(literal[k]), .node = a};
+                    TS_APPEND(E->arena, out->items, out->count, out->capacity, item);
+                }
+                continue;
+            }
             if (v.kind == EM_VALUE && v.value->type->kind == IR_LIST) {
                 em_argument list = {.name = TS_STR("*"), .v = v, .node = a};
                 TS_APPEND(E->arena, out->items, out->count, out->capacity, list);

@@ -233,7 +233,7 @@ static em dict_literal(emitter *E, const ast_node *node, const ir_type *hint) {
     return em_value(em_dict_of(E, items, 2 * count, ir_type_dict(E->m, key_type, value_type)));
 }
 
-static em tuple_literal(emitter *E, const ast_node *node, const ir_type *hint) {
+em em_tuple_literal(emitter *E, const ast_node *node, const ir_type *hint) {
     const ir_type *tuple_hint = plain_hint(E, hint, IR_TUPLE);
     em *items = NULL;
     size_t count = 0, capacity = 0;
@@ -495,7 +495,7 @@ static em expression(emitter *E, const ast_node *node, const ir_type *hint) {
     case AST_NONE:
         return em_value(ir_build_none(&E->b));
     case AST_TUPLE:
-        return tuple_literal(E, node, hint);
+        return em_tuple_literal(E, node, hint);
     case AST_LIST:
         return list_literal(E, node, hint);
     case AST_DICT:

@@ -404,6 +404,13 @@ static em get_item(emitter *E, em object, index_list *ix, const ast_node *node) 
         if (t->class_->base.kind == RT_CLASS_MODULE)
             return get_module(E, x, ix, node);
         break;
+    case IR_ANY:
+        if (item->kind == IX_VALUE && !ix->is_tuple) {
+            ir_value *k = em_ir(E, item->v, item->node, NULL);
+            if (k && k->type->kind == IR_INT)
+                return em_value(em_row(E, "prim_tuple_getitem", node, 2, x, k));
+        }
+        break;
     default:
         break;
     }

@@ -9,6 +9,7 @@
 #define FRONTEND_EMIT_INTERNAL_H
 
 #include "frontend/frontend_internal.h"
+#include "frontend/init_eval.h"
 
 
 typedef enum em_kind {
@@ -225,6 +226,7 @@ bool em_for_each(emitter *E, em source, const ast_node *node,
 /* ---- emit_expr.c and its neighbours ---- */
 em em_expression(emitter *E, const ast_node *node, const ir_type *hint);
 ir_value *em_ir(emitter *E, em v, const ast_node *node, const ir_type *hint); /* NULL on error */
+em em_tuple_literal(emitter *E, const ast_node *node, const ir_type *hint);
 ir_value *em_expression_ir(emitter *E, const ast_node *node, const ir_type *hint);
 em_condition em_condition_of(emitter *E, const ast_node *node);
 /* An IF over two ways to a value: begin, first value, other, second value, end. */
@@ -312,6 +314,7 @@ const ir_field *em_find_field(const ir_class *c, ts_str name);
 /* ---- operators (overload.c) ---- */
 /* The one name of an operator that has several (aliases.c). */
 ts_str fe_canonical_operator(ts_arena *arena, ts_str name);
+em em_missing_operator(emitter *E, ts_str name, const ast_node *node);
 em em_operator(emitter *E, ts_str name, em_arguments *args, const ast_node *node);
 /* Positional IR values, a name that surely exists; NULL after an error. */
 ir_value *em_op(emitter *E, const char *name, const ast_node *node, size_t count, ...);

@@ -326,7 +326,10 @@ static void statement(emitter *E, const ast_node *s) {
         break;
     case AST_ASSIGN: {
         const ast_node *first = s->list.items[0];
-        em v = em_expression(E, s->right, em_hint_of_target(E, first));
+        bool as_tuple = s->list.count == 1 && s->right->kind == AST_LIST &&
+                        (first->kind == AST_TUPLE || first->kind == AST_LIST);
+        em v = as_tuple ? em_tuple_literal(E, s->right, NULL)
+                        : em_expression(E, s->right, em_hint_of_target(E, first));
         if (v.kind == EM_ERROR)
             break;
         if (s->list.count > 1 && v.kind == EM_TUPLE) {
@@ -363,8 +366,10 @@ static void statement(emitter *E, const ast_node *s) {
             em_set_flag(E, EM_SLOT_BREAK, true);
         E->env.state = EM_EXITED;
         break;
-    case AST_PASS:
     case AST_GLOBAL:
+        EM_UNSUPPORTED(E, s, "global is not supported yet: module level is constant once compiled");
+        break;
+    case AST_PASS:
     case AST_NONLOCAL:
         break;
     case AST_ASSERT:

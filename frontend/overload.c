@@ -52,7 +52,8 @@ static bool is_in_place(ts_str name, ts_str *out_pure) {
 bool fe_operator_exists(fe_context *fe, ts_str name) {
     ts_str pure;
     name = fe_canonical_operator(fe->arena, name);
-    return name_exists(fe, name) || (is_in_place(name, &pure) && name_exists(fe, pure));
+    return name_exists(fe, name) || ts_str_is(name, "item") ||
+           (is_in_place(name, &pure) && name_exists(fe, pure));
 }
 
 /* ---- conversions ---- */
@@ -337,6 +338,10 @@ static void match(emitter *E, candidate *c, const em_arguments *args, ir_value *
         }
         cost += one;
     }
+    /* An int is a dtype only where it is written as one: x.view(6) is a size. */
+    if (!c->function && args->count == 2 && ts_str_is(rt_op_name(c->op), "view.dtype") && args->items[1].node &&
+        !args->items[1].node->source->is_archive && args->items[1].node->kind != AST_ATTRIBUTE)
+        cost += 10;
     c->cost = cost;
 }
 
@@ -427,8 +432,11 @@ static em build(emitter *E, candidate *c, const em_arguments *args, ir_value *co
     return results_of(E, ir_build_core(&E->b, c->op, operands, c->count));
 }
 
-static void refuse(emitter *E, ts_str name, candidate *list, size_t count, ir_value *const *values,
+/* False: an operator unknown to us in one arm of an archive: an error only where it runs. */
+static bool refuse(emitter *E, ts_str name, candidate *list, size_t count, ir_value *const *values,
                    const em_arguments *args, const ast_node *node) {
+    if (!count && node && node->source && node->source->is_archive && E->b.block != E->f->body)
+        return false;
     ts_buffer text = {0};
     for (size_t i = 0; i < args->count; i++) {
         if (i)
@@ -451,6 +459,17 @@ static void refuse(emitter *E, ts_str name, candidate *list, size_t count, ir_va
         fe_report(E->fe->diagnostics, FE_NOTE, TS_ERR_TYPE, list[i].function ? list[i].function->node : NULL,
                   "candidate %.*s: %.*s", TS_STR_ARG(candidate_name(&list[i])),
                   (int)list[i].why.length, list[i].why.data);
+    return true;
+}
+
+em em_missing_operator(emitter *E, ts_str name, const ast_node *node) {
+    fe_report(E->fe->diagnostics, FE_WARNING, TS_ERR_UNSUPPORTED, node,
+              "the operator %.*s is not supported yet: reaching it raises", TS_STR_ARG(name));
+    em_place(E, node);
+    em_raise_named(E, TS_STR("NotImplementedError"),
+                   ir_build_str(&E->b, ts_arena_format(E->arena, "the operator %.*s is not supported yet",
+                                                       TS_STR_ARG(name))));
+    return em_value(em_uninitialized(E, em_simple(E, IR_ANY)));
 }
 
 /* out= where no overload has it: compute, size out alike, copy. */
@@ -508,6 +527,8 @@ static void unwrap_traced_numbers(emitter *E, ts_str name, const em_arguments *a
 
 em em_operator(emitter *E, ts_str name, em_arguments *args, const ast_node *node) {
     name = fe_canonical_operator(E->arena, name);
+    if (ts_str_is(name, "item") && !name_exists(E->fe, name))
+        name = TS_STR("ScalarImplicit");
     ir_value **values = TS_NEW_ARRAY(E->arena, ir_value *, args->count + 1);
     for (size_t i = 0; i < args->count; i++) {
         values[i] = em_ir(E, args->items[i].v, args->items[i].node ? args->items[i].node : node, NULL);
@@ -544,8 +565,9 @@ em em_operator(emitter *E, ts_str name, em_arguments *args, const ast_node *node
             return r;
         return em_value(em_op(E, "copy_", node, 2, values[0], r.value));
     }
-    refuse(E, name, list, count, values, args, node);
-    return em_error();
+    if (refuse(E, name, list, count, values, args, node))
+        return em_error();
+    return em_missing_operator(E, name, node);
 }
 
 ir_value *em_op(emitter *E, const char *name, const ast_node *node, size_t count, ...) {
