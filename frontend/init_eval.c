@@ -450,6 +450,23 @@ static ts_status import(evaluator *ev, ev_frame *frame, const ast_node *node) {
     return NULL;
 }
 
+/* `from math import *`: those names of the file that the namespace has. */
+static ts_status import_all(evaluator *ev, ev_frame *frame, ts_str path) {
+    for (size_t i = 0; ev->names && i < ev->names->count; i++) {
+        ts_str name = ev->names->keys[i];
+        fe_binding b = name.data[0] == '_' ? (fe_binding){.kind = FE_UNBOUND}
+                                           : fe_namespace_get(ev->fe, path, name);
+        if (b.kind == FE_UNBOUND || b.kind == FE_NAMESPACE)
+            continue;
+        rt_value v;
+        TS_TRY(fe_binding_to_value(ev->fe, b, &v));
+        ts_status status = ev_store_name(ev, frame, name, v);
+        rt_release(v);
+        TS_TRY(status);
+    }
+    return NULL;
+}
+
 static ts_status import_from(evaluator *ev, ev_frame *frame, const ast_node *node) {
     if (node->text.length && node->text.data[0] == '.')
         return ev_unsupported(node, "relative imports are not supported: a model script is one file");
@@ -459,8 +476,10 @@ static ts_status import_from(evaluator *ev, ev_frame *frame, const ast_node *nod
         return no_module(node, node->text);
     for (size_t i = 0; i < node->list.count; i++) {
         const ast_node *alias = node->list.items[i];
-        if (ts_str_is(alias->text, "*"))
-            return ev_unsupported(alias, "import * is not supported: name what is needed");
+        if (ts_str_is(alias->text, "*")) {
+            TS_TRY(import_all(ev, frame, node->text));
+            continue;
+        }
         fe_binding b = fe_namespace_get(ev->fe, node->text, alias->text);
         if (b.kind == FE_UNBOUND)
             return ts_status_set_place(ts_raise("ImportError",
@@ -590,7 +609,12 @@ static ts_status exception_of(evaluator *ev, ts_status status, rt_value *out) {
     if (!c)
         c = ev_builtin_class(ev, "builtins.Exception");
     rt_value text, args;
-    TS_TRY(ev_str(ev, ts_str_of(ts_status_message(status)), &text));
+    ts_str message = ts_str_of(ts_status_message(status));
+    bool is_key = ts_str_is(c->bare_name, "KeyError") && message.length > 1 &&
+                  message.data[0] == '\'' && message.data[message.length - 1] == '\'';
+    if (is_key) /* its text is the key's repr already */
+        message = (ts_str){message.data + 1, message.length - 2};
+    TS_TRY(ev_str(ev, message, &text));
     ts_status made = ev_tuple(&text, 1, &args);
     rt_release(text);
     TS_TRY(made);

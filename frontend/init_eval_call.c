@@ -233,6 +233,9 @@ static ts_status argument_error(const fe_function *f, const char *format, ts_str
     char text[200];
     ts_str function = f->bare_name.length ? f->bare_name : TS_STR("<lambda>");
     snprintf(text, sizeof text, format, TS_STR_ARG(name));
+    if (f->owner)
+        return ts_raise("TypeError", "%.*s.%.*s() %s", TS_STR_ARG(f->owner->bare_name),
+                        TS_STR_ARG(function), text);
     return ts_raise("TypeError", "%.*s() %s", TS_STR_ARG(function), text);
 }
 
@@ -287,8 +290,8 @@ static ts_status bind_arguments(binder *b, const rt_value *self, const ev_argume
             TS_TRY(rt_list_append(b->extra_positional.as.list, v));
         } else {
             char text[80];
-            snprintf(text, sizeof text, "takes %zu positional arguments but %zu were given",
-                     positional_max, given);
+            snprintf(text, sizeof text, "takes %zu positional argument%s but %zu %s given",
+                     positional_max, positional_max == 1 ? "" : "s", given, given == 1 ? "was" : "were");
             return argument_error(b->f, "%.*s", ts_str_of(text));
         }
     }

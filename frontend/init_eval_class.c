@@ -233,6 +233,11 @@ static size_t data_fields(fe_class *c, data_field *out, size_t max) {
     return count;
 }
 
+bool ev_is_data_field(const fe_class *c, ts_str name) {
+    fe_class_variable *v = fe_class_find_variable(c, name);
+    return v && v->annotation;
+}
+
 /* The default of a dataclass field: field(default=..., default_factory=...) was kept as a dict. */
 static ts_status field_default(evaluator *ev, const fe_class_variable *v, bool *out_found,
                                rt_value *out) {

@@ -46,8 +46,12 @@ static ts_status object_text(evaluator *ev, rt_value v, bool is_repr, bool *out_
     }
     if (c->is_dataclass) {
         ts_buffer_format(out, "%.*s(", TS_STR_ARG(c->bare_name));
+        bool is_first = true;
         for (size_t i = 0; i < o->class_->field_count; i++) {
-            ts_buffer_format(out, "%s%.*s=", i ? ", " : "", TS_STR_ARG(o->class_->fields[i]));
+            if (!ev_is_data_field(c, o->class_->fields[i]))
+                continue;
+            ts_buffer_format(out, "%s%.*s=", is_first ? "" : ", ", TS_STR_ARG(o->class_->fields[i]));
+            is_first = false;
             TS_TRY(ev_to_text(ev, o->fields[i], true, out));
         }
         ts_buffer_char(out, ')');
@@ -61,7 +65,8 @@ static ts_status object_text(evaluator *ev, rt_value v, bool is_repr, bool *out_
 }
 
 static bool holds_objects(rt_value v, int depth) {
-    if (v.tag == RT_TAG_OBJECT || v.tag == RT_TAG_FUNCTION || v.tag == RT_TAG_CAPSULE || ev_is_set(v))
+    if (v.tag == RT_TAG_OBJECT || v.tag == RT_TAG_FUNCTION || v.tag == RT_TAG_CAPSULE || ev_is_set(v) ||
+        (v.tag == RT_TAG_TUPLE && (v.as.counted->flags & EV_FLAG_SIZE)))
         return true;
     if (depth > 50)
         return false;
@@ -104,12 +109,13 @@ static ts_status items_text(evaluator *ev, rt_value v, ts_buffer *out) {
     } else {
         size_t n;
         rt_value *items = ev_items(v, &n);
-        ts_buffer_char(out, v.tag == RT_TAG_LIST ? '[' : '(');
+        bool is_size = v.as.counted->flags & EV_FLAG_SIZE;
+        ts_buffer_text(out, is_size ? "torch.Size([" : v.tag == RT_TAG_LIST ? "[" : "(");
         for (size_t i = 0; i < n; i++) {
             ts_buffer_text(out, i ? ", " : "");
             TS_TRY(ev_to_text(ev, items[i], true, out));
         }
-        ts_buffer_text(out, v.tag == RT_TAG_LIST ? "]" : n == 1 ? ",)" : ")");
+        ts_buffer_text(out, is_size ? "])" : v.tag == RT_TAG_LIST ? "]" : n == 1 ? ",)" : ")");
     }
     ev->depth--;
     return NULL;
@@ -211,7 +217,55 @@ static ts_status with_tuple(evaluator *ev, const char *name, ts_str format, cons
     return status;
 }
 
+/* "%(name)s" % {...}: as "%s" % (...). */
+static ts_status by_name(evaluator *ev, ts_str format, rt_value dict, rt_value *out) {
+    ts_buffer plain_format = {0};
+    rt_value items;
+    TS_TRY(rt_list_make(0, &items));
+    ts_status status = NULL;
+    for (size_t i = 0; i < format.length && !status; i++) {
+        ts_buffer_char(&plain_format, format.data[i]);
+        if (format.data[i] != '%' || i + 1 == format.length)
+            continue;
+        if (format.data[i + 1] == '%') {
+            ts_buffer_char(&plain_format, format.data[++i]);
+            continue;
+        }
+        const char *end = format.data[i + 1] == '('
+                              ? memchr(format.data + i, ')', format.length - i)
+                              : NULL;
+        if (!end) {
+            status = ts_raise("TypeError", "not enough arguments for format string");
+            break;
+        }
+        rt_value key, v;
+        ts_str name = {format.data + i + 2, (size_t)(end - format.data) - i - 2};
+        status = rt_str_make(name, &key);
+        if (!status)
+            status = ev_get_item(ev, dict, key, &v);
+        rt_release(key);
+        if (!status) {
+            status = rt_list_append(items.as.list, v);
+            rt_release(v);
+        }
+        i = (size_t)(end - format.data);
+    }
+    if (!status)
+        status = ts_buffer_status(&plain_format);
+    if (!status)
+        status = with_tuple(ev, "percentFormat", (ts_str){plain_format.data, plain_format.length},
+                            items.as.list->items, items.as.list->count, out);
+    rt_release(items);
+    ts_buffer_deinit(&plain_format);
+    return status;
+}
+
 ts_status ev_percent_format(evaluator *ev, ts_str format, rt_value args, rt_value *out) {
+    bool has_names = false;
+    for (size_t i = 0; i + 1 < format.length; i++)
+        has_names |= format.data[i] == '%' && format.data[i + 1] == '(';
+    if (has_names && args.tag == RT_TAG_DICT)
+        return by_name(ev, format, args, out);
     if (args.tag == RT_TAG_TUPLE)
         return with_tuple(ev, "percentFormat", format, args.as.tuple->items, args.as.tuple->count, out);
     return with_tuple(ev, "percentFormat", format, &args, 1, out);

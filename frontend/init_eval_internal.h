@@ -9,16 +9,16 @@
 
 enum {
     EV_MAX_DEPTH = 3000,          /* nested expressions, statements and calls: RecursionError */
-    EV_MAX_ITEMS = 64 * 1024 * 1024 /* of one list, string or range that is made whole */
+    EV_MAX_ITEMS = 16 * 1024 * 1024 /* of one list, string or range that is made whole */
 };
-#define EV_MAX_STEPS INT64_C(20000000) /* statements and expressions of one script */
+#define EV_MAX_STEPS INT64_C(100000000) /* statements and expressions of one script */
 
 /* Flags of counted values that only the evaluator knows. */
 enum {
     EV_FLAG_PARAMETER = 1u << 30, /* tensor: nn.Parameter */
     EV_FLAG_BUFFER = 1u << 29,    /* tensor: nn.Buffer */
     EV_FLAG_SET = 1u << 28,       /* dict: it is a set; values are None */
-    EV_FLAG_SIZE = 1u << 27       /* reserved */
+    EV_FLAG_SIZE = 1u << 27       /* tuple: a torch.Size */
 };
 
 typedef enum ev_field_kind { EV_PLAIN, EV_PARAMETER, EV_BUFFER, EV_MODULE } ev_field_kind;
@@ -91,6 +91,7 @@ struct fe_script { /* fe->script */
     fe_map shared_classes; /* class and field types -> ir_class* */
     rt_value enum_last;    /* enum.auto() */
     int64_t class_counter;
+    const fe_map *names; /* all identifiers of the script, for import * */
     fe_map rows; /* operator name -> its rows in the core table */
     fe_scope **scopes; /* whose values are ours */
     size_t scope_count, scope_capacity;
@@ -207,6 +208,7 @@ int64_t ev_field_find(const ev_instance *i, ts_str name);
 ts_status ev_field_set(evaluator *ev, rt_value object, ts_str name, rt_value value,
                        ev_field_kind kind); /* takes a reference of its own; adds the field */
 void ev_field_remove(rt_value object, int64_t index);
+bool ev_is_data_field(const fe_class *c, ts_str name); /* of a dataclass */
 bool ev_isinstance(evaluator *ev, rt_value v, fe_binding type);
 fe_class *ev_builtin_class(evaluator *ev, const char *path);
 

@@ -582,7 +582,8 @@ ts_status ev_equal(evaluator *ev, rt_value a, rt_value b, bool *out) {
             const rt_object *x = a.as.object, *y = b.as.object;
             *out = x->field_count == y->field_count;
             for (size_t i = 0; i < x->field_count && *out; i++)
-                TS_TRY(ev_equal(ev, x->fields[i], y->fields[i], out));
+                if (ev_is_data_field(c, x->class_->fields[i]))
+                    TS_TRY(ev_equal(ev, x->fields[i], y->fields[i], out));
             return NULL;
         }
         *out = rt_is(a, b);

@@ -19,6 +19,7 @@ ts_status ev_parameter_make(evaluator *ev, rt_value tensor, bool requires_grad, 
 
 static ts_status sizes_tuple(const int64_t *sizes, int rank, rt_value *out) {
     TS_TRY(rt_tuple_make((size_t)rank, out));
+    out->as.counted->flags |= EV_FLAG_SIZE;
     for (int i = 0; i < rank; i++)
         out->as.tuple->items[i] = rt_int(sizes[i]);
     return NULL;

@@ -226,7 +226,9 @@ static ts_status do_iinfo(evaluator *ev, ev_arguments *args, rt_value *out) {
 }
 
 static ts_status do_size(evaluator *ev, ev_arguments *args, rt_value *out) {
-    return ev_builtin(ev, TS_STR("builtins.tuple"), args, out);
+    TS_TRY(ev_builtin(ev, TS_STR("builtins.tuple"), args, out));
+    out->as.counted->flags |= EV_FLAG_SIZE;
+    return NULL;
 }
 
 static ts_status first_argument(evaluator *ev, ev_arguments *args, rt_value *out) {
@@ -659,6 +661,8 @@ static ts_status tensor_method(evaluator *ev, ts_str name, ev_arguments *args, b
         const int64_t *list = ts_str_is(name, "size") ? t->sizes : t->strides;
         if (args->count == 1) {
             TS_TRY(rt_tuple_make((size_t)t->rank, out));
+            if (list == t->sizes)
+                out->as.counted->flags |= EV_FLAG_SIZE;
             for (int i = 0; i < t->rank; i++)
                 out->as.tuple->items[i] = rt_int(list[i]);
             return NULL;

@@ -31,6 +31,36 @@ static ts_str stem(ts_str path) {
     return name;
 }
 
+/* ---- identifiers of a tree ---- */
+
+static void note_names(const ast_node *node, fe_map *names, ts_arena *arena);
+
+static void note_list(const ast_list *list, fe_map *names, ts_arena *arena) {
+    for (size_t i = 0; i < list->count; i++)
+        note_names(list->items[i], names, arena);
+}
+
+/* Depth is the tree's. */
+static void note_names(const ast_node *node, fe_map *names, ts_arena *arena) {
+    if (!node)
+        return;
+    if (node->kind == AST_NAME && !fe_map_get(names, node->text))
+        fe_map_set(arena, names, node->text, names);
+    note_names(node->left, names, arena);
+    note_names(node->right, names, arena);
+    note_names(node->third, names, arena);
+    note_names(node->test, names, arena);
+    note_list(&node->list, names, arena);
+    note_list(&node->body, names, arena);
+    note_list(&node->orelse, names, arena);
+    note_list(&node->finally_body, names, arena);
+    note_list(&node->decorators, names, arena);
+    for (size_t i = 0; i < node->parameters.count; i++) {
+        note_names(node->parameters.items[i].annotation, names, arena);
+        note_names(node->parameters.items[i].default_value, names, arena);
+    }
+}
+
 static ts_status run(evaluator *ev, const fe_source *source, const ast_node *tree) {
     rt_value name;
     TS_TRY(rt_str_make(stem(source->name), &name));
@@ -38,6 +68,9 @@ static ts_status run(evaluator *ev, const fe_source *source, const ast_node *tre
     rt_release(name);
     ev_frame frame = {.scope = ev->fe->scope, .globals = ev->fe->scope, .module = ev->fe->scope};
     ev_flow flow;
+    fe_map *names = TS_NEW(ev->arena, fe_map);
+    note_names(tree, names, ev->arena);
+    ev->names = names;
     ts_status status = ev_block(ev, &frame, &tree->body, &flow);
     ev_frame_deinit(&frame);
     return status;
@@ -174,29 +207,6 @@ static ts_status load_weights(evaluator *ev, rt_value root) {
 }
 
 /* ---- globals that methods read ---- */
-
-static void note_names(const ast_node *node, fe_map *names, ts_arena *arena);
-
-static void note_list(const ast_list *list, fe_map *names, ts_arena *arena) {
-    for (size_t i = 0; i < list->count; i++)
-        note_names(list->items[i], names, arena);
-}
-
-/* Depth is the tree's. */
-static void note_names(const ast_node *node, fe_map *names, ts_arena *arena) {
-    if (!node)
-        return;
-    if (node->kind == AST_NAME && !fe_map_get(names, node->text))
-        fe_map_set(arena, names, node->text, names);
-    note_names(node->left, names, arena);
-    note_names(node->right, names, arena);
-    note_names(node->third, names, arena);
-    note_names(node->test, names, arena);
-    note_list(&node->list, names, arena);
-    note_list(&node->body, names, arena);
-    note_list(&node->orelse, names, arena);
-    note_list(&node->finally_body, names, arena);
-}
 
 static void note_functions(const ast_node *node, fe_map *names, ts_arena *arena) {
     if (node->kind == AST_FUNCTION && !ts_str_is(node->text, "__init__")) {
