@@ -675,8 +675,12 @@ static em call_path(emitter *E, ts_str path, em_arguments *args, const ast_node 
             ts_str name = {path.data + n, path.length - n};
             if (memchr(name.data, '.', name.length))
                 break;
+            bool has_tensor = false;
+            for (size_t k = 0; k < args->count; k++)
+                has_tensor = has_tensor || (args->items[k].v.kind == EM_VALUE &&
+                                            args->items[k].v.value->type->kind == IR_TENSOR);
             if (node->source && node->source->is_archive)
-                name = fe_archive_operator(E->fe, name);
+                name = fe_archive_operator(E->fe, name, has_tensor);
             return em_operator(E, name, args, node);
         }
     if (ts_str_starts_with(path, "ops.")) {

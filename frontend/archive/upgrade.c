@@ -5,20 +5,22 @@
  * frontend/library/tensor_upgraders.py. (torch/csrc/jit/operator_upgraders of PyTorch.) */
 #include "frontend/frontend_internal.h"
 
-ts_str fe_archive_operator(fe_context *fe, ts_str name) {
+ts_str fe_archive_operator(fe_context *fe, ts_str name, bool has_tensor) {
     static const struct {
         const char *name;
         int below; /* archives of a lower version mean the old one */
         const char *function;
+        bool needs_tensor; /* the overloads for numbers never changed */
     } upgraded[] = {
-        {"div", 4, "upgraded_div_0_3"},
-        {"div_", 4, "upgraded_div_inplace_0_3"},
-        {"linspace", 8, "upgraded_linspace_0_7"},
-        {"logspace", 9, "upgraded_logspace_0_8"},
+        {"div", 4, "upgraded_div_0_3", true},
+        {"div_", 4, "upgraded_div_inplace_0_3", true},
+        {"linspace", 8, "upgraded_linspace_0_7", false},
+        {"logspace", 9, "upgraded_logspace_0_8", false},
     };
     int version = fe->archive ? fe_archive_version(fe) : INT32_MAX;
     for (size_t i = 0; i < sizeof upgraded / sizeof *upgraded; i++)
-        if (version < upgraded[i].below && ts_str_is(name, upgraded[i].name))
+        if (version < upgraded[i].below && (has_tensor || !upgraded[i].needs_tensor) &&
+            ts_str_is(name, upgraded[i].name))
             return ts_str_of(upgraded[i].function);
     return name;
 }
