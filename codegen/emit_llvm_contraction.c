@@ -84,7 +84,7 @@ static void make_plan(kn_kernel *k, const cg_target_info *target, contraction_pl
         block = p->rows;
     if (!c->right_is_packed && block < 256 / p->rows * p->rows)
         block = 256 / p->rows * p->rows; /* the right side is packed once an item */
-    if (rt_dim_is_constant(rows) && rows < block)
+    if (rt_dim_is_constant(rows) && rows > 0 && rows < block)
         block = (rows + p->rows - 1) / p->rows * p->rows;
     p->block = block;
     p->blocks = kn_dim_ceil_div(k, rows, block);
@@ -94,7 +94,7 @@ static void make_plan(kn_kernel *k, const cg_target_info *target, contraction_pl
     int64_t panels = (known_or(columns, 0) + PANEL - 1) / PANEL;
     p->groups = 1;
     if (c->right_is_packed && c->left_kind != KN_LEFT_PACKED && rt_dim_is_constant(items) &&
-        items < 16 && panels > p->panels) {
+        items > 0 && items < 16 && panels > p->panels) {
         int64_t steps = (panels + p->panels - 1) / p->panels, wanted = (16 + items - 1) / items;
         int64_t per = (steps + wanted - 1) / wanted;
         p->group = per * p->panels;

@@ -380,7 +380,10 @@ LLVMValueRef kn_emit_cast(kn_emitter *e, LLVMValueRef v, rt_dtype from, rt_dtype
     if (to_float)
         return is_unsigned ? LLVMBuildUIToFP(e->b, v, type, "") : LLVMBuildSIToFP(e->b, v, type, "");
     if (from_float) {
-        /* Through int64: what does not fit wraps as PyTorch's conversion does on this machine. */
+        /* What does not fit: the smallest int32 or int64, as the processor gives it and PyTorch
+         * passes it on; narrower types take int64's low bits. */
+        if (to == RT_int32)
+            return LLVMBuildFPToSI(e->b, v, type, "");
         LLVMValueRef wide = LLVMBuildFPToSI(e->b, v, kn_llvm_type(e, RT_int64, w), "");
         return to == RT_int64 ? wide : LLVMBuildTrunc(e->b, wide, type, "");
     }
