@@ -41,6 +41,8 @@ ts_status fe_load(fe_context *fe) TS_WARN_UNUSED;
 /* The IR of a library function by operator name ("layer_norm", "std.dim") or NULL: what decompose
  * and differentiate ask for. */
 ts_status fe_library_function(fe_context *fe, ts_str name, ir_function **out) TS_WARN_UNUSED;
+/* The names of the library's operator functions, one a line (is_markdown: a list of code). */
+void fe_library_list(bool is_markdown, ts_buffer *out);
 /* Releases mapped files and values; not the arena. */
 void fe_context_deinit(fe_context *fe);
 

@@ -245,3 +245,20 @@ ts_status fe_library_function(fe_context *fe, ts_str name, ir_function **out) {
     *out = fe_function_ir(fe, b.function);
     return *out ? NULL : fe_diagnostics_status(fe->diagnostics);
 }
+
+void fe_library_list(bool is_markdown, ts_buffer *out) {
+    for (unsigned long i = 0; i < fe_library_file_count; i++) {
+        if (strcmp(namespace_of(fe_library_files[i].name), "torch") != 0)
+            continue;
+        const char *text = (const char *)fe_library_files[i].data;
+        for (unsigned long at = 0; at + 4 < fe_library_files[i].length; at++) {
+            if ((at && text[at - 1] != '\n') || strncmp(text + at, "def ", 4) != 0 ||
+                text[at + 4] == '_')
+                continue;
+            size_t length = 0;
+            while (is_name_char(text[at + 4 + length]))
+                length++;
+            ts_buffer_format(out, is_markdown ? "- `%.*s`\n" : "%.*s\n", (int)length, text + at + 4);
+        }
+    }
+}

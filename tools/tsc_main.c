@@ -51,7 +51,7 @@ static const option_row rows[] = {
     {"--report", NULL, OPTION_VALUE, "FILE", "an HTML page of all passes", "there is no report"},
     {"--stats", NULL, OPTION_FLAG, NULL, "what was compiled, and what stays dynamic", NULL},
     {"--list-passes", NULL, OPTION_FLAG, NULL, "names of all passes, in their order", NULL},
-    {"--list-ops", NULL, OPTION_FLAG, NULL, "the core operators, by their schemas", NULL},
+    {"--list-ops", NULL, OPTION_VALUE, "FORMAT", "the operators: text, or md", NULL},
     {"--diagnostics", NULL, OPTION_VALUE, "FORMAT", "text or json, on standard error [text]", NULL},
     {"--verbose", "-v", OPTION_FLAG, NULL, "say more; with --version, the limits", NULL},
     {"--version", NULL, OPTION_FLAG, NULL, "print the version", NULL},
@@ -369,6 +369,36 @@ static ts_status read_options(driver *d) {
     return read_output(d, input);
 }
 
+/* build/docs/ops.md is this text. */
+static void list_operators(bool is_markdown, ts_buffer *out) {
+#define X(name) #name,
+    static const char *const families[] = {RT_LOWERINGS(X)};
+#undef X
+    static const char *const derivatives[] = {"none", "script", "zero", "via_pure"};
+    if (is_markdown)
+        ts_buffer_text(out, "# Operators\n\nPrinted by `tsc --list-ops=md`.\n\n## Core operators\n\nRows of "
+                            "`runtime/ops/core_ops*.def`. Family: the lowering that compiles it (none: always "
+                            "the reference kernel). Effects beside those of the schema: random, raises, "
+                            "state, prints.\n\n| schema | family | derivative | effects |\n| --- | --- | --- | "
+                            "--- |\n");
+    for (int i = 0; i < OP_COUNT; i++) {
+        const rt_op_info *op = rt_op_get((rt_op)i);
+        if (!is_markdown) {
+            ts_buffer_format(out, "%s\n", op->schema);
+            continue;
+        }
+        ts_buffer_format(out, "| `%s` | %s | %s |%s%s%s%s |\n", op->schema, families[op->lower],
+                         derivatives[op->grad], op->effects & EFFECT_RANDOM ? " random" : "",
+                         op->effects & EFFECT_RAISES ? " raises" : "",
+                         op->effects & EFFECT_STATE ? " state" : "",
+                         op->effects & EFFECT_PRINTS ? " prints" : "");
+    }
+    if (is_markdown)
+        ts_buffer_text(out, "\n## Library operators\n\nFunctions of `frontend/library/tensor*.py`; "
+                            "`name__overload` is name.overload.\n\n");
+    fe_library_list(is_markdown, out);
+}
+
 /* --help and the like: true where one was given and printed. */
 static bool answer(driver *d) {
     ts_buffer text = {0};
@@ -388,8 +418,7 @@ static bool answer(driver *d) {
             ts_buffer_format(&text, "%-22s -O%d  %s\n", table[i].name, table[i].level,
                              table[i].summary);
     } else if (options_has(line, "--list-ops")) {
-        for (int i = 0; i < OP_COUNT; i++)
-            ts_buffer_format(&text, "%s\n", rt_op_get((rt_op)i)->schema);
+        list_operators(ts_str_is(ts_str_of(options_get(line, "--list-ops")), "md"), &text);
     } else {
         is_asked = false;
     }
