@@ -129,11 +129,17 @@ static void infer_core(inference *in, ir_op *op) {
 static void infer_if(inference *in, ir_op *op) {
     infer_block(in, op->regions[0]);
     infer_block(in, op->regions[1]);
+    /* Where the condition is known (the rank of what a loop carries), only one path counts. */
+    rt_fact condition = fact_of(in, op->operands[0]);
+    bool known = condition.kind == RT_FACT_BOOL && condition.is_known &&
+                 rt_dim_is_constant(condition.dim);
     for (size_t i = 0; i < op->result_count; i++) {
         const ir_value *a = op->regions[0]->last->operands[i];
         const ir_value *b = op->regions[1]->last->operands[i];
         /* A path that raises yields what is never read. */
-        const ir_type *t = a->def && a->def->opcode == IR_OP_UNINITIALIZED   ? b->type
+        const ir_type *t = known && condition.dim                            ? a->type
+                           : known                                           ? b->type
+                           : a->def && a->def->opcode == IR_OP_UNINITIALIZED ? b->type
                            : b->def && b->def->opcode == IR_OP_UNINITIALIZED ? a->type
                                                                 : ir_type_join(in->m, a->type, b->type);
         set_type(in, op->results[i], t);

@@ -210,6 +210,27 @@ RULE(bool_not) {
     return NULL;
 }
 
+/* A number in a list of constants. */
+RULE(contains) {
+    int64_t wanted, item;
+    set_kind(outs, RT_FACT_BOOL);
+    if (arg_count < 2 || args[0].kind != RT_FACT_LIST || !args[0].count_known || !args[0].items ||
+        args[1].kind != RT_FACT_INT || !constant_of(&args[1], &wanted))
+        return NULL;
+    bool all_known = true;
+    for (size_t i = 0; i < args[0].count; i++) {
+        if (args[0].items[i].kind != RT_FACT_INT || !constant_of(&args[0].items[i], &item)) {
+            all_known = false;
+        } else if (item == wanted) {
+            set_known(outs, RT_FACT_BOOL, 1);
+            return NULL;
+        }
+    }
+    if (all_known)
+        set_known(outs, RT_FACT_BOOL, 0);
+    return NULL;
+}
+
 RULE(to_bool) {
     int64_t a;
     set_kind(outs, RT_FACT_BOOL);
