@@ -251,7 +251,9 @@ static void infer_op(inference *in, ir_op *op) {
     case IR_OP_CAST:
         /* An Optional that is known to hold something keeps what is known of it. */
         t = ir_type_without_none(in->m, op->operands[0]->type);
-        if (op->results[0]->type->kind == t->kind)
+        if (op->type && ir_type_is_refinement(op->type, t)) /* a guard stands before it */
+            set_type(in, op->results[0], op->type);
+        else if (op->results[0]->type->kind == t->kind)
             set_type(in, op->results[0], t);
         else if (op->results[0]->type->kind == IR_OPTIONAL)
             set_type(in, op->results[0], ir_type_optional(in->m, t));

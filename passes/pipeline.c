@@ -16,7 +16,8 @@ static const pass_info table[] = {
  * size that became known decides a branch, which frees a list, whose length ends a loop. */
 static const char *const order[] = {
     "inline",              /* everything after sees one function for each entry */
-    "specialise_defaults", /* a copy of each body, while it is small */
+    "freeze",             /* weights tell what inputs to expect */
+    "specialise_entries", /* a copy of each body, while it is small */
     "{",
     "freeze",             /* weights and settings become constants; what dead branches wrote, too */
     "fold_constants",     /* decides branches on settings, so that dead calls and loops go */
