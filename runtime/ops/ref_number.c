@@ -11,6 +11,9 @@ ts_status rt_number_of(rt_value v, rt_number *out) {
     *out = (rt_number){.kind = NUMBER_INT};
     if (v.tag == RT_TAG_TENSOR) {
         rt_value item;
+        if (v.as.tensor->element_count != 1)
+            return ts_raise("ValueError",
+                            "only one element tensors can be converted to Python scalars");
         TS_TRY(rt_tensor_item(v.as.tensor, &item));
         ts_status status = rt_number_of(item, out);
         rt_release(item);
