@@ -225,7 +225,11 @@ static ts_status emit_code(compilation *c) {
     cg_options options = {.levels = levels, .level_count = o->level_count,
                           .opt_level = o->opt_level, .fast_math = o->fast_math,
                           .emit = emits[o->emit], .output_path = ts_str_of(o->output),
-                          .source_name = o->frontend.path};
+                          .source_name = o->frontend.path,
+                          .device = ts_str_is(o->device, "opencl") ? CG_DEVICE_OPENCL
+                                    : ts_str_is(o->device, "cuda") ? CG_DEVICE_CUDA
+                                                                   : CG_DEVICE_CPU,
+                          .cuda_arch = o->cuda_arch, .nvrtc_path = o->nvrtc_path};
     return cg_compile(c->module, c->arena, &options);
 #else
     (void)c;

@@ -26,6 +26,8 @@ typedef struct tsc_options {
     const char *output;    /* NULL: text goes to `text` */
     const char *example;   /* safetensors file of example inputs, or NULL */
     tsc_emit emit;
+    ts_str device;     /* "cpu", "opencl", "cuda"; empty: cpu */
+    ts_str cuda_arch, nvrtc_path;
     const char *const *levels; /* CPU levels */
     size_t level_count;
     int opt_level;

@@ -34,8 +34,8 @@ static const option_row rows[] = {
     {"--target", NULL, OPTION_VALUE, "NAME", "cpu, cuda or opencl [cpu]", NULL},
     {"--cpu", NULL, OPTION_LIST, "LEVEL,...", "x86-64-v2, -v3, -v4, native, aarch64; several go\n"
      "into one file and the processor chooses [x86-64-v3]", NULL},
-    {"--cuda-arch", NULL, OPTION_VALUE, "LIST", "sm_80,sm_90", "there is no CUDA target"},
-    {"--nvrtc", NULL, OPTION_VALUE, "PATH", "the NVRTC library", "there is no CUDA target"},
+    {"--cuda-arch", NULL, OPTION_VALUE, "LIST", "sm_80,sm_90", NULL},
+    {"--nvrtc", NULL, OPTION_VALUE, "PATH", "the NVRTC library", NULL},
     {"How:", NULL, OPTION_HEADING, NULL, NULL, NULL},
     {"-O", NULL, OPTION_JOINED, "0..3", "-O0 unfused, -O2 the default, -O3 slower compile", NULL},
     {"--fast-math", NULL, OPTION_FLAG, NULL, "reorder sums, approximate functions", NULL},
@@ -313,14 +313,17 @@ static ts_status read_output(driver *d, const char *input) {
     return NULL;
 }
 
-static ts_status read_target(const driver *d) {
+static ts_status read_target(driver *d) {
     static const char *const targets[] = {"cpu", "cuda", "opencl", NULL};
     const char *target = options_get(&d->line, "--target");
+    d->compile.cuda_arch = ts_str_of(options_get(&d->line, "--cuda-arch"));
+    d->compile.nvrtc_path = ts_str_of(options_get(&d->line, "--nvrtc"));
     if (!target || strcmp(target, "cpu") == 0)
         return NULL;
-    if (strcmp(target, "cuda") == 0 || strcmp(target, "opencl") == 0)
-        return ts_error_make(TS_ERR_UNSUPPORTED, "--target %s is not supported yet", target);
-    return options_unknown_word("--target", target, targets);
+    if (strcmp(target, "cuda") != 0 && strcmp(target, "opencl") != 0)
+        return options_unknown_word("--target", target, targets);
+    d->compile.device = ts_str_of(target);
+    return NULL;
 }
 
 static ts_status read_options(driver *d) {
