@@ -499,7 +499,7 @@ void kn_emit_contraction(kn_emitter *e) {
     x.packed_left = kn_address(e, e->scratch, kn_size(e, p->table_bytes));
     x.packed_right = kn_address(e, x.packed_left, kn_size(e, p->packed_left_bytes));
     kn_loop items;
-    kn_loop_begin(e, &items, LLVMGetParam(e->function, 2), LLVMGetParam(e->function, 3), 1, NULL, 0);
+    kn_loop_begin(e, &items, e->begin, e->end, 1, NULL, 0);
     LLVMValueRef rest = items.index;
     LLVMValueRef panel_begin = kn_i64(e, 0);
     LLVMValueRef panel_end = kn_size(e, kn_dim_ceil_div(k, k->dims[c->batch_count + 1].size, PANEL));

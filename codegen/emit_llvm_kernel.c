@@ -738,7 +738,7 @@ static void emit_nest(kn_emitter *e) {
     kn_kernel *k = e->k;
     const kn_dim *v = &k->dims[vector_dim(k)];
     kn_loop items;
-    kn_loop_begin(e, &items, LLVMGetParam(e->function, 2), LLVMGetParam(e->function, 3), 1, NULL, 0);
+    kn_loop_begin(e, &items, e->begin, e->end, 1, NULL, 0);
     LLVMValueRef rest = items.index, begin = kn_i64(e, 0), end = kn_size(e, v->size);
     int64_t known = rt_dim_is_constant(v->size) ? v->size : -1;
     if (k->chunk) {
@@ -767,10 +767,24 @@ static void emit_nest(kn_emitter *e) {
 void kn_emit_llvm(cg_unit *unit, kn_kernel *k, LLVMValueRef function) {
     kn_emitter e;
     kn_emitter_start(&e, unit, k, function);
-    if (k->contraction.is_on)
+    if (k->contraction.is_on) {
         kn_emit_contraction(&e);
-    else
+    } else if (!k->next) {
         emit_nest(&e);
+    } else {
+        /* Items of the parts stand behind one another. */
+        LLVMValueRef first = kn_i64(&e, 0);
+        for (kn_kernel *part = k; part; part = part->next) {
+            kn_emitter_use(&e, part);
+            LLVMValueRef count = kn_size(&e, part->part_items);
+            LLVMValueRef begin = kn_sub(&e, LLVMGetParam(function, 2), first);
+            LLVMValueRef end = kn_sub(&e, LLVMGetParam(function, 3), first);
+            e.begin = kn_max(&e, begin, kn_i64(&e, 0));
+            e.end = kn_min(&e, end, count);
+            emit_nest(&e);
+            first = kn_add(&e, first, count);
+        }
+    }
     LLVMBuildRetVoid(e.b);
     LLVMDisposeBuilder(e.b);
 }

@@ -20,6 +20,7 @@ typedef struct kn_emitter {
     LLVMValueRef *buffers;
     LLVMValueRef *params; /* int64 each; NULL until used: they are loaded at the entry */
     LLVMValueRef scratch;
+    LLVMValueRef begin, end; /* items of this part */
     LLVMBasicBlockRef entry; /* parameters are loaded here, before its terminator */
     LLVMValueRef index[KN_MAX_DIMS];
     LLVMValueRef mask; /* <width x i1>: lanes that exist; NULL all */
@@ -79,6 +80,7 @@ void kn_loop_begin(kn_emitter *e, kn_loop *loop, LLVMValueRef begin, LLVMValueRe
 void kn_loop_end(kn_emitter *e, kn_loop *loop, LLVMValueRef *next);
 LLVMValueRef kn_lane_mask(kn_emitter *e, LLVMValueRef left, int width); /* lane < left */
 void kn_emitter_start(kn_emitter *e, cg_unit *unit, kn_kernel *k, LLVMValueRef function);
+void kn_emitter_use(kn_emitter *e, kn_kernel *part); /* goes on to another part */
 
 /* ---- emit_llvm_kernel.c: nodes and nests ---- */
 LLVMValueRef kn_value(kn_emitter *e, int node);        /* scalar or vector, by its dims */

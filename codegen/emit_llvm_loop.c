@@ -122,6 +122,17 @@ LLVMValueRef kn_lane_mask(kn_emitter *e, LLVMValueRef left, int width) {
                          LLVMConstVector(lanes, (unsigned)width), "");
 }
 
+void kn_emitter_use(kn_emitter *e, kn_kernel *part) {
+    ts_arena *arena = e->unit->arena;
+    size_t nodes = (size_t)part->node_count + 1;
+    e->k = part;
+    e->memo = TS_NEW_ARRAY(arena, LLVMValueRef, nodes);
+    e->bases = TS_NEW_ARRAY(arena, LLVMValueRef, nodes);
+    e->store_bases = TS_NEW_ARRAY(arena, LLVMValueRef, (size_t)part->store_count + 1);
+    e->count = e->windows_inside = e->row_index = e->mask = NULL;
+    e->stage = 0;
+}
+
 void kn_emitter_start(kn_emitter *e, cg_unit *unit, kn_kernel *k, LLVMValueRef function) {
     memset(e, 0, sizeof *e);
     e->unit = unit;
@@ -130,10 +141,9 @@ void kn_emitter_start(kn_emitter *e, cg_unit *unit, kn_kernel *k, LLVMValueRef f
     e->b = LLVMCreateBuilderInContext(unit->context);
     e->lanes = unit->target->vector_bytes / 4;
     e->width = e->lanes;
-    size_t nodes = (size_t)k->node_count + 1;
-    e->memo = TS_NEW_ARRAY(unit->arena, LLVMValueRef, nodes);
-    e->bases = TS_NEW_ARRAY(unit->arena, LLVMValueRef, nodes);
-    e->store_bases = TS_NEW_ARRAY(unit->arena, LLVMValueRef, (size_t)k->store_count + 1);
+    kn_emitter_use(e, k);
+    e->begin = LLVMGetParam(function, 2);
+    e->end = LLVMGetParam(function, 3);
     e->entry = LLVMAppendBasicBlockInContext(unit->context, function, "");
     LLVMPositionBuilderAtEnd(e->b, e->entry);
     size_t buffers = (size_t)(k->buffer_count + k->constant_count);

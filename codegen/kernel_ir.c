@@ -140,6 +140,7 @@ void kn_add_store(kn_kernel *k, int node, const kn_access *access) {
 }
 
 int kn_add_constant(kn_kernel *k, const void *data, size_t bytes) {
+    k = k->owner ? k->owner : k;
     k->constants =
         grow(k->arena, k->constants, k->constant_count, &k->constant_capacity, sizeof *k->constants);
     k->constants[k->constant_count] = (cg_constant){.data = data, .bytes = bytes};
@@ -147,12 +148,14 @@ int kn_add_constant(kn_kernel *k, const void *data, size_t bytes) {
 }
 
 static int add_param(kn_kernel *k, cg_param p) {
+    k = k->owner ? k->owner : k;
     k->params = grow(k->arena, k->params, k->param_count, &k->param_capacity, sizeof *k->params);
     k->params[k->param_count] = p;
     return k->param_count++;
 }
 
 int kn_dim_param(kn_kernel *k, rt_dim d) {
+    k = k->owner ? k->owner : k;
     for (int i = 0; i < k->param_count; i++)
         if (k->params[i].kind == CG_PARAM_DIM && k->params[i].dim == d)
             return i;
@@ -160,6 +163,7 @@ int kn_dim_param(kn_kernel *k, rt_dim d) {
 }
 
 int kn_scalar_param(kn_kernel *k, size_t operand) {
+    k = k->owner ? k->owner : k;
     for (int i = 0; i < k->param_count; i++)
         if (k->params[i].kind == CG_PARAM_SCALAR && k->params[i].operand == operand)
             return i;

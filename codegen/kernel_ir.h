@@ -108,9 +108,13 @@ typedef struct kn_contraction {
     rt_dim right_k;
 } kn_contraction;
 
+/* A kernel may have several parts (the pieces of a concatenation), each a nest over items of its
+ * own; parameters and constants are the first part's. */
 typedef struct kn_kernel {
     ts_arena *arena;
     ir_module *ir;
+    struct kn_kernel *owner; /* the first part; NULL: this is it */
+    struct kn_kernel *next;  /* the next part */
     kn_dim dims[KN_MAX_DIMS];
     int dim_count;
     bool reduces_vector;
@@ -128,7 +132,8 @@ typedef struct kn_kernel {
     /* Filled by kn_schedule. */
     int stage_count;
     int64_t chunk; /* elements of the vector dim an item covers; 0: all */
-    rt_dim work_items;
+    rt_dim work_items; /* of all parts in the first one */
+    rt_dim part_items; /* of this part */
     rt_dim scratch_bytes;
     int64_t grain;
     double flops, bytes;

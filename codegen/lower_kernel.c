@@ -5,6 +5,7 @@
  * follow it. Dims run in the order of memory, the contiguous one last. */
 #include "codegen/dialect.h"
 #include "codegen/lower.h"
+#include "ir/kernel_form.h"
 
 #include <string.h>
 
@@ -170,11 +171,10 @@ static void add_dim(lowering *l, int d, kn_role role) {
     k->dim_count++;
 }
 
-static ts_status build_nest(lowering *l) {
-    ir_strided reference;
-    TS_TRY(find_space(l, &reference));
+/* Dims of the space in the order of `reference`; the innermost becomes the vector dim. */
+static void add_dims(lowering *l, const ir_strided *reference) {
     int order[IR_STRIDED_MAX_RANK];
-    order_by_memory(l, &reference, order);
+    order_by_memory(l, reference, order);
     l->space_map.rank = l->space_rank;
     int last = -1;
     for (int i = 0; i < l->space_rank; i++) /* the innermost dim that is more than one element */
@@ -191,7 +191,90 @@ static ts_status build_nest(lowering *l) {
         add_dim(l, last, KN_VECTOR);
     else
         l->k->dims[l->k->dim_count++] = (kn_dim){.size = 1, .role = KN_VECTOR};
+}
+
+static ts_status build_nest(lowering *l) {
+    ir_strided reference;
+    TS_TRY(find_space(l, &reference));
+    add_dims(l, &reference);
     return lw_stores(l);
+}
+
+/* ---- concatenation: one part for each tensor ---- */
+
+static ir_op *find_concat(const lowering *l) {
+    for (ir_op *op = l->body->first; op; op = op->next)
+        if (ir_is_concat(op))
+            return op;
+    return NULL;
+}
+
+static ts_status concat_part(lowering *l, ir_value *item, const ir_strided *result, int dim,
+                             bool stacks, rt_dim start) {
+    const ir_type *t = item->type;
+    if (!ir_type_is_known_tensor(t))
+        return ts_error_at(TS_ERR_UNSUPPORTED, l->op->place, "a part of unknown sizes");
+    ir_strided to = {.rank = t->rank, .offset = kn_dim_mul(l->k, result->strides[dim], start)};
+    for (int d = 0; d < t->rank; d++) {
+        to.sizes[d] = l->space[d] = t->dims[d];
+        to.strides[d] = result->strides[stacks && d >= dim ? d + 1 : d];
+    }
+    l->space_rank = t->rank;
+    memset(&l->space_map, 0, sizeof l->space_map);
+    memset(l->memos, 0, l->memo_count * sizeof *l->memos);
+    add_dims(l, &to);
+    int node = lw_value(l, item, &l->space_map);
+    if (node < 0)
+        return l->status;
+    kn_access a;
+    memset(&a, 0, sizeof a);
+    for (size_t i = 0; i < l->op->operand_count; i++)
+        a.buffer += l->op->operands[i]->type->kind == IR_TENSOR;
+    a.element = l->op->results[0]->type->dtype;
+    a.offset = to.offset;
+    for (int d = 0; d < t->rank; d++)
+        for (int n = 0; n < l->k->dim_count; n++)
+            a.strides[n] = kn_dim_add(
+                l->k, a.strides[n],
+                kn_dim_mul(l->k, to.strides[d], l->space_map.dims[d].factors[n]));
+    kn_add_store(l->k, node, &a);
+    return NULL;
+}
+
+static ts_status build_concat(lowering *l, const ir_op *concat) {
+    const ir_value *list = concat->operands[0];
+    const ir_type *r = l->op->results[0]->type;
+    ir_strided result;
+    int64_t dim;
+    if (l->op->result_count != 1 || l->body->last->operands[0] != concat->results[0] ||
+        !list->def || list->def->opcode != IR_OP_LIST || !ir_const_int(concat->operands[1], &dim) ||
+        !ir_strided_dense(l->ir, r, r->layout, &result))
+        return ts_error_at(TS_ERR_UNSUPPORTED, l->op->place, "an odd concatenation");
+    dim = dim < 0 ? dim + r->rank : dim;
+    bool stacks = ir_is_stack(concat);
+    kn_kernel *first = l->k, *last = NULL;
+    rt_dim start = 0, items = 0;
+    for (size_t i = 0; i < list->def->operand_count; i++) {
+        ir_value *item = list->def->operands[i];
+        if (last) {
+            l->k = kn_make(l->unit->arena, l->ir, first->buffer_count);
+            l->k->owner = first;
+            last->next = l->k;
+        }
+        last = l->k;
+        TS_TRY(concat_part(l, item, &result, (int)dim, stacks, start));
+        TS_TRY(kn_schedule(l->k, l->unit->target));
+        TS_TRY(kn_check_supported(l->k, l->unit->target));
+        if (!rt_dim_is_constant(l->k->part_items))
+            kn_dim_param(l->k, l->k->part_items);
+        start = kn_dim_add(l->k, start, stacks ? 1 : item->type->dims[dim]);
+        items = kn_dim_add(l->k, items, l->k->part_items);
+        if (start == RT_DIM_UNKNOWN || items == RT_DIM_UNKNOWN)
+            return ts_error_at(TS_ERR_UNSUPPORTED, l->op->place, "parts of unknown sizes");
+    }
+    l->k = first;
+    first->work_items = items;
+    return NULL;
 }
 
 /* ---- the kernel ---- */
@@ -245,10 +328,11 @@ ts_status cg_lower_kernel(cg_unit *unit, const ir_op *op, cg_kernel *out) {
         buffers += op->operands[i]->type->kind == IR_TENSOR;
     l.k = kn_make(unit->arena, unit->ir, buffers + (int)op->result_count);
     TS_TRY(number_values(&l));
-    ts_status status = l.anchor ? lw_anchor(&l) : build_nest(&l);
-    if (!status)
+    ir_op *concat = find_concat(&l);
+    ts_status status = concat ? build_concat(&l, concat) : l.anchor ? lw_anchor(&l) : build_nest(&l);
+    if (!status && !concat)
         status = kn_schedule(l.k, unit->target);
-    if (!status)
+    if (!status && !concat)
         status = kn_check_supported(l.k, unit->target);
     if (!status && !rt_dim_is_constant(l.k->scratch_bytes))
         status = ts_error_at(TS_ERR_UNSUPPORTED, op->place, "scratch of unknown size");

@@ -404,6 +404,46 @@ static ir_kernel_form anchor_form(ir_module *m, const ir_op *op, ir_anchor a) {
     return tensors >= 2 ? IR_FORM_CONTRACTION : IR_FORM_NONE;
 }
 
+bool ir_is_stack(const ir_op *op) {
+    return op && op->opcode == IR_OP_CORE && same_name(rt_op_name(op->core), "stack");
+}
+bool ir_is_concat(const ir_op *op) {
+    if (!op || op->opcode != IR_OP_CORE)
+        return false;
+    ts_str name = rt_op_name(op->core);
+    return same_name(name, "cat") || same_name(name, "concat") || same_name(name, "stack");
+}
+
+/* A few tensors of one dtype that together are known to make the result. */
+static bool concat_fits(ir_module *m, const ir_op *op) {
+    enum { MAX_PARTS = 16 };
+    const ir_value *list = op->operands[0];
+    const ir_type *r = op->results[0]->type;
+    int64_t dim;
+    bool stacks = ir_is_stack(op);
+    if (!list->def || list->def->opcode != IR_OP_LIST || list->def->operand_count == 0 ||
+        list->def->operand_count > MAX_PARTS || !ir_type_is_known_tensor(r) ||
+        !(is_number_dtype(r->dtype) || is_half(r->dtype)) || !ir_list_is_stable(list) ||
+        !ir_const_int(op->operands[1], &dim))
+        return false;
+    dim = dim < 0 ? dim + r->rank : dim;
+    if (dim < 0 || dim >= r->rank)
+        return false;
+    for (size_t i = 0; i < list->def->operand_count; i++) {
+        const ir_type *t = list->def->operands[i]->type;
+        if (!ir_type_is_known_tensor(t) || t->dtype != r->dtype || t->rank != r->rank - stacks)
+            return false;
+        for (int d = 0, e = 0; d < r->rank; d++) {
+            if (d == dim && stacks)
+                continue;
+            if (d != dim && !ir_dim_same(m, t->dims[e], r->dims[d]))
+                return false;
+            e++;
+        }
+    }
+    return true;
+}
+
 ir_kernel_form ir_kernel_form_of(ir_module *m, const ir_op *op) {
     if (op->opcode != IR_OP_CORE || op->result_count == 0 || op->operand_count == 0)
         return IR_FORM_NONE;
@@ -413,6 +453,8 @@ ir_kernel_form ir_kernel_form_of(ir_module *m, const ir_op *op) {
                        op->operands[0]->type->dtype == op->results[0]->type->dtype
                    ? IR_FORM_VIEW
                    : IR_FORM_NONE;
+    if (ir_is_concat(op))
+        return concat_fits(m, op) ? IR_FORM_CONCAT : IR_FORM_NONE;
     ir_anchor a = ir_anchor_of(op);
     if (a != IR_A_NONE)
         return anchor_form(m, op, a);

@@ -13,6 +13,7 @@ typedef enum ir_kernel_form {
     IR_FORM_REDUCTION,   /* gives the reduced shape */
     IR_FORM_ROWS,        /* softmax, layer norm: reduces inside, gives the whole shape */
     IR_FORM_CONTRACTION,
+    IR_FORM_CONCAT,      /* cat, stack of a few tensors: a kernel of its own */
     IR_FORM_WINDOW       /* pooling; depthwise convolution is a contraction to the outside */
 } ir_kernel_form;
 
@@ -40,6 +41,8 @@ uint32_t ir_reduced_dims(ir_module *m, const ir_op *op);
 typedef enum ir_anchor {
     IR_A_NONE, IR_A_LINEAR, IR_A_MATMUL, IR_A_ADDMM, IR_A_CONVOLUTION, IR_A_MAX_POOL, IR_A_AVG_POOL
 } ir_anchor;
+bool ir_is_concat(const ir_op *op); /* cat or stack, by name alone */
+bool ir_is_stack(const ir_op *op);
 ir_anchor ir_anchor_of(const ir_op *op); /* by name alone */
 
 #endif

@@ -30,6 +30,10 @@ static bool reads_plainly(const ir_value *parameter) {
         bool is_first = parameter->uses[i].operand == 0;
         if (is_window && is_first)
             continue;
+        if (user->opcode == IR_OP_LIST && user->results[0]->use_count == 1 &&
+            ir_is_concat(user->results[0]->uses[0].op) &&
+            !ir_is_stack(user->results[0]->uses[0].op))
+            continue;
         if (user->opcode != IR_OP_CORE || a != IR_A_NONE)
             return false;
         if (ir_pointwise_of(user) == IR_P_COUNT && ir_reduction_of(user) == IR_R_NONE)

@@ -31,6 +31,7 @@ typedef struct group {
     size_t output_count;
     bool has_anchor;
     bool has_reduction;
+    bool stands_alone; /* nothing else may join */
     uint32_t reduced;
     const ir_type *space;         /* shape of full values */
     const ir_type *reduced_shape; /* of what reductions give; NULL where they keep the shape */
@@ -164,7 +165,7 @@ static bool may_join(ir_module *m, group *g, const ir_op *op, ir_kernel_form for
             return true;
         return !keeps && same_dims(m, t, g->space);
     }
-    case IR_FORM_NONE: case IR_FORM_VIEW: break;
+    case IR_FORM_NONE: case IR_FORM_VIEW: case IR_FORM_CONCAT: break;
     }
     return false;
 }
@@ -465,7 +466,8 @@ static bool start(fusion *f, group *g, ir_op *op) {
     case IR_FORM_NONE: return false;
     case IR_FORM_VIEW: return view_must_copy(f, op) && start_with_view(f, g, op);
     case IR_FORM_POINTWISE: case IR_FORM_CONTRACTION: case IR_FORM_WINDOW: case IR_FORM_ROWS:
-    case IR_FORM_REDUCTION:
+    case IR_FORM_REDUCTION: case IR_FORM_CONCAT:
+        g->stands_alone = form == IR_FORM_CONCAT;
         join(f->m, g, op, form);
         return true;
     }
@@ -507,7 +509,8 @@ static void fuse_block(fusion *f, ir_block *block, int depth) {
             clear_marks(block);
             continue;
         }
-        grow(f, &g);
+        if (!g.stands_alone)
+            grow(f, &g);
         body b = {.f = f, .g = &g};
         ir_op *kernel = build(&b);
         if (kernel) {

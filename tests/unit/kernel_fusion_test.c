@@ -418,6 +418,23 @@ START_TEST(composites) {
 }
 END_TEST
 
+START_TEST(concatenation) {
+    check_text("func @forward(%x: float32[2,3,5], %y: float32[2,4,5]) -> Tuple[float32[2,7,5], float32[2,2,3,5]] entry {\n"
+               "  %l = list(%x, %y) : List[Tensor]\n"
+               "  %c = cat(%l, 1) : float32[2,7,5]\n"
+               "  %m = list(%x, %x) : List[Tensor]\n"
+               "  %s = stack(%m, -3) : float32[2,2,3,5]\n"
+               "  %r = tuple(%c, %s) : Tuple[float32[2,7,5], float32[2,2,3,5]]\n"
+               "  return %r\n"
+               "}\n", 2, 0, 0);
+    check_text("func @forward(%x: int64[N], %y: int64[3]) -> int64[N+3] entry {\n"
+               "  %l = list(%x, %y) : List[Tensor]\n"
+               "  %c = cat(%l, 0) : int64[N+3]\n"
+               "  return %c\n"
+               "}\n", 1, 0, 5000);
+}
+END_TEST
+
 int main(void) {
     Suite *suite = suite_create("kernels");
     TCase *tc = tcase_create("fusion");
@@ -432,6 +449,7 @@ int main(void) {
     tcase_add_test(tc, attention);
     tcase_add_test(tc, convolutions);
     tcase_add_test(tc, composites);
+    tcase_add_test(tc, concatenation);
     suite_add_tcase(suite, tc);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);
