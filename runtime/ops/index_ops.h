@@ -20,19 +20,28 @@ void rt_combine_tensor(rt_combine how, rt_tensor *dst, const rt_tensor *src);
 /* An index wrapped and checked: IndexError with PyTorch's text. */
 ts_status rt_check_index(int64_t index, int64_t size, int dim, int64_t *out) TS_WARN_UNUSED;
 /* Elements of a 0-d or 1-d integer tensor as checked indices into size; freed by the caller. */
-ts_status rt_index_list(const rt_tensor *index, int64_t size, int dim, int64_t **out)
-    TS_WARN_UNUSED;
+ts_status rt_index_list(const rt_tensor *index, int64_t size, int dim,
+                        int64_t **out) TS_WARN_UNUSED;
 /* The coordinates of the elements that are not zero: count * rank numbers, row by row. */
 ts_status rt_nonzero(const rt_tensor *t, int64_t **out, int64_t *out_count) TS_WARN_UNUSED;
 /* A copy of self that a kernel then changes in place. */
 ts_status rt_fresh_copy(rt_value self, rt_tensor **out) TS_WARN_UNUSED;
 static inline void rt_copy_element(char *dst, const char *src, int64_t size) {
     switch (size) {
-    case 1: memcpy(dst, src, 1); return;
-    case 2: memcpy(dst, src, 2); return;
-    case 4: memcpy(dst, src, 4); return;
-    case 8: memcpy(dst, src, 8); return;
-    default: memcpy(dst, src, (size_t)size);
+    case 1:
+        memcpy(dst, src, 1);
+        return;
+    case 2:
+        memcpy(dst, src, 2);
+        return;
+    case 4:
+        memcpy(dst, src, 4);
+        return;
+    case 8:
+        memcpy(dst, src, 8);
+        return;
+    default:
+        memcpy(dst, src, (size_t)size);
     }
 }
 /* Ends a kernel that made *result: gives it out, or releases it on an error. */

@@ -45,8 +45,7 @@ RULE(index) {
             return ts_raise("IndexError", "too many indices for tensor of dimension %d",
                             self->rank);
         /* a mask counts as vectors of unknown length */
-        TS_TRY(rt_fact_broadcast(ic, shape, shape_rank,
-                                 is_mask ? unknown_dims(ic, 1) : index->dims,
+        TS_TRY(rt_fact_broadcast(ic, shape, shape_rank, is_mask ? unknown_dims(ic, 1) : index->dims,
                                  is_mask ? 1 : index->rank, &shape, &shape_rank));
         for (int d = 0; d < taken; d++) {
             if (first < 0)
@@ -154,8 +153,8 @@ RULE(take_along_dim) {
         int rank;
         for (int d = 0; d < args[1].rank; d++) {
             if (d != dim)
-                TS_TRY(rt_fact_broadcast(ic, &args[0].dims[d], 1, &args[1].dims[d], 1, &wide,
-                                         &rank));
+                TS_TRY(
+                    rt_fact_broadcast(ic, &args[0].dims[d], 1, &args[1].dims[d], 1, &wide, &rank));
             dims[d] = d == dim ? args[1].dims[d] : wide[0];
         }
     }
@@ -189,8 +188,8 @@ RULE(embedding) {
     rt_dim *dims = rt_new_dims(ic, args[1].rank + 1);
     for (int d = 0; d < args[1].rank; d++)
         dims[d] = args[1].dims[d];
-    dims[args[1].rank] = args[0].kind == RT_FACT_TENSOR && args[0].rank == 2 ? args[0].dims[1]
-                                                                             : RT_DIM_UNKNOWN;
+    dims[args[1].rank] =
+        args[0].kind == RT_FACT_TENSOR && args[0].rank == 2 ? args[0].dims[1] : RT_DIM_UNKNOWN;
     outs[0].rank = args[1].rank + 1;
     outs[0].dims = dims;
     return NULL;
@@ -255,10 +254,10 @@ RULE(isin) {
 }
 
 RULE(bincount) {
-    rt_dtype dtype = args[1].kind == RT_FACT_NONE                               ? RT_int64
-                     : args[1].kind != RT_FACT_TENSOR                           ? RT_DTYPE_UNKNOWN
-                     : args[1].dtype == RT_float32 || args[1].dtype < 0         ? args[1].dtype
-                                                                                : RT_float64;
+    rt_dtype dtype = args[1].kind == RT_FACT_NONE                       ? RT_int64
+                     : args[1].kind != RT_FACT_TENSOR                   ? RT_DTYPE_UNKNOWN
+                     : args[1].dtype == RT_float32 || args[1].dtype < 0 ? args[1].dtype
+                                                                        : RT_float64;
     outs[0] = rt_fact_tensor(dtype, 1, unknown_dims(ic, 1));
     return NULL;
 }
@@ -297,6 +296,20 @@ RULE(diag) {
     if (rt_fact_has_shape(&args[0]) && (args[0].rank == 1 || args[0].rank == 2)) {
         outs[0].rank = 3 - args[0].rank;
         outs[0].dims = unknown_dims(ic, outs[0].rank);
+    }
+    return NULL;
+}
+
+RULE(unsafe_masked_index) {
+    rt_fact both[2] = {args[0], args[2]};
+    return rt_infer_index(ic, both, 2, outs, out_count);
+}
+
+RULE(segment_reduce) {
+    outs[0] = rt_fact_tensor(dtype_of(&args[0]), -1, NULL);
+    if (rt_fact_has_shape(&args[0])) {
+        outs[0].rank = args[0].rank;
+        outs[0].dims = unknown_dims(ic, args[0].rank);
     }
     return NULL;
 }

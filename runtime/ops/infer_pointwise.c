@@ -9,16 +9,26 @@ static bool add_fact(rt_promotion *p, const rt_fact *f) {
             return false;
         rt_promotion_add_tensor(p, f->dtype, f->rank);
         return true;
-    case RT_FACT_BOOL: rt_promotion_add_number(p, RT_bool); return true;
-    case RT_FACT_INT: rt_promotion_add_number(p, RT_int64); return true;
-    case RT_FACT_FLOAT: rt_promotion_add_number(p, RT_float32); return true;
-    case RT_FACT_COMPLEX: rt_promotion_add_number(p, RT_complex64); return true;
-    case RT_FACT_NONE: return true;
+    case RT_FACT_BOOL:
+        rt_promotion_add_number(p, RT_bool);
+        return true;
+    case RT_FACT_INT:
+        rt_promotion_add_number(p, RT_int64);
+        return true;
+    case RT_FACT_FLOAT:
+        rt_promotion_add_number(p, RT_float32);
+        return true;
+    case RT_FACT_COMPLEX:
+        rt_promotion_add_number(p, RT_complex64);
+        return true;
+    case RT_FACT_NONE:
+        return true;
     case RT_FACT_UNKNOWN:
     case RT_FACT_STR:
     case RT_FACT_DEVICE:
     case RT_FACT_LIST:
-    case RT_FACT_OTHER: return false;
+    case RT_FACT_OTHER:
+        return false;
     }
     return false;
 }
@@ -143,7 +153,8 @@ RULE(mul) { return arithmetic(ic, args, 2, rt_dim_mul, false, outs); }
 RULE(floor_divide) { return arithmetic(ic, args, 2, rt_dim_floordiv, false, outs); }
 
 RULE(div_mode) {
-    bool is_floor = args[2].kind == RT_FACT_STR && args[2].is_known && ts_str_is(args[2].s, "floor");
+    bool is_floor =
+        args[2].kind == RT_FACT_STR && args[2].is_known && ts_str_is(args[2].s, "floor");
     if (is_floor)
         return arithmetic(ic, args, 2, rt_dim_floordiv, false, outs);
     TS_TRY(elementwise(ic, args, 2, 0, SAME, outs));

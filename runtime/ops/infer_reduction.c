@@ -5,9 +5,7 @@ static rt_dtype dtype_of(const rt_fact *f) {
     return f->kind == RT_FACT_TENSOR ? f->dtype : RT_DTYPE_UNKNOWN;
 }
 
-static void unknown_tensor(rt_dtype dtype, rt_fact *out) {
-    *out = rt_fact_tensor(dtype, -1, NULL);
-}
+static void unknown_tensor(rt_dtype dtype, rt_fact *out) { *out = rt_fact_tensor(dtype, -1, NULL); }
 
 /* Shape of self without the dims; list and keep may be NULL (all dims; false). */
 static ts_status reduced(const rt_infer_context *ic, const rt_fact *self, const rt_fact *list,

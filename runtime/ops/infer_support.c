@@ -54,7 +54,7 @@ static bool both_constant(rt_dim a, rt_dim b) {
 rt_dim rt_dim_add(const rt_infer_context *ic, rt_dim a, rt_dim b) {
     if (a == 0 || b == 0)
         return a == 0 ? b : a;
-    return ic->algebra ? ic->algebra->add(ic->algebra->user, a, b)
+    return ic->algebra           ? ic->algebra->add(ic->algebra->user, a, b)
            : both_constant(a, b) ? a + b
                                  : RT_DIM_UNKNOWN;
 }
@@ -62,7 +62,7 @@ rt_dim rt_dim_add(const rt_infer_context *ic, rt_dim a, rt_dim b) {
 rt_dim rt_dim_sub(const rt_infer_context *ic, rt_dim a, rt_dim b) {
     if (b == 0)
         return a;
-    return ic->algebra ? ic->algebra->sub(ic->algebra->user, a, b)
+    return ic->algebra           ? ic->algebra->sub(ic->algebra->user, a, b)
            : both_constant(a, b) ? a - b
                                  : RT_DIM_UNKNOWN;
 }

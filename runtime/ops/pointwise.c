@@ -20,19 +20,23 @@ void rt_pw_set_param(rt_pw_params *params, int at, rt_value number) {
 /* The dtype whose memory is a block of that work type as it stands. */
 static bool is_work_dtype(rt_work work, rt_dtype dtype) {
     switch (work) {
-    case RT_WORK_FLOAT: return dtype == RT_float32;
-    case RT_WORK_DOUBLE: return dtype == RT_float64;
-    case RT_WORK_INT: return dtype == RT_int64;
-    case RT_WORK_COMPLEX: return dtype == RT_complex128;
+    case RT_WORK_FLOAT:
+        return dtype == RT_float32;
+    case RT_WORK_DOUBLE:
+        return dtype == RT_float64;
+    case RT_WORK_INT:
+        return dtype == RT_int64;
+    case RT_WORK_COMPLEX:
+        return dtype == RT_complex128;
     }
     return false;
 }
 
 typedef struct operand {
     rt_dtype dtype;
-    bool is_direct;    /* memory of the work type */
-    bool is_constant;  /* a number: block filled once */
-    bool round_to;     /* other dtype than a 16-bit common one: rounds on load */
+    bool is_direct;   /* memory of the work type */
+    bool is_constant; /* a number: block filled once */
+    bool round_to;    /* other dtype than a 16-bit common one: rounds on load */
     bool is_filled;
     char *at;
     int64_t stride;
@@ -42,19 +46,33 @@ typedef struct operand {
 static void fill_block(rt_work work, block_memory *block, int64_t n) {
     for (int64_t i = 1; i < n; i++)
         switch (work) {
-        case RT_WORK_FLOAT: block->f[i] = block->f[0]; break;
-        case RT_WORK_DOUBLE: block->d[i] = block->d[0]; break;
-        case RT_WORK_INT: block->i[i] = block->i[0]; break;
-        case RT_WORK_COMPLEX: block->c[i] = block->c[0]; break;
+        case RT_WORK_FLOAT:
+            block->f[i] = block->f[0];
+            break;
+        case RT_WORK_DOUBLE:
+            block->d[i] = block->d[0];
+            break;
+        case RT_WORK_INT:
+            block->i[i] = block->i[0];
+            break;
+        case RT_WORK_COMPLEX:
+            block->c[i] = block->c[0];
+            break;
         }
 }
 
 static void load_number(rt_work work, rt_dtype common, rt_value v, block_memory *block) {
     unsigned char element[16];
     switch (v.tag) {
-    case RT_TAG_COMPLEX: rt_store_complex(common, element, rt_as_complex(v)); break;
-    case RT_TAG_FLOAT: rt_store_double(common, element, v.as.f); break;
-    default: rt_store_int(common, element, rt_as_int(v)); break;
+    case RT_TAG_COMPLEX:
+        rt_store_complex(common, element, rt_as_complex(v));
+        break;
+    case RT_TAG_FLOAT:
+        rt_store_double(common, element, v.as.f);
+        break;
+    default:
+        rt_store_int(common, element, rt_as_int(v));
+        break;
     }
     if (work == RT_WORK_FLOAT && common != RT_float32) /* opmath: numbers are not rounded */
         block->f[0] = (float)rt_as_double(v);
@@ -65,8 +83,9 @@ static void load_number(rt_work work, rt_dtype common, rt_value v, block_memory 
 
 static void round_block(rt_dtype common, block_memory *block, int64_t n) {
     for (int64_t i = 0; i < n; i++)
-        block->f[i] = common == RT_float16 ? rt_half_to_float(rt_half_from_float(block->f[i]))
-                                           : rt_bfloat16_to_float(rt_bfloat16_from_float(block->f[i]));
+        block->f[i] = common == RT_float16
+                          ? rt_half_to_float(rt_half_from_float(block->f[i]))
+                          : rt_bfloat16_to_float(rt_bfloat16_from_float(block->f[i]));
 }
 
 static const void *load_operand(rt_work work, rt_dtype common, operand *o, int64_t n) {
@@ -114,10 +133,13 @@ static void run_inner(rt_pw_call *call, rt_work work, rt_dtype common, rt_dtype 
 static rt_dtype result_dtype(const rt_pw_kernel *kernel, rt_dtype common) {
     switch (kernel->result) {
     case RT_PW_SAME:
-    case RT_PW_FLOAT: return common;
-    case RT_PW_BOOL: return RT_bool;
+    case RT_PW_FLOAT:
+        return common;
+    case RT_PW_BOOL:
+        return RT_bool;
     case RT_PW_REAL:
-    case RT_PW_FLOAT_REAL: return rt_dtype_real(common);
+    case RT_PW_FLOAT_REAL:
+        return rt_dtype_real(common);
     }
     return common;
 }
@@ -150,8 +172,8 @@ ts_status rt_pw_run(rt_pw_call *call, rt_value *out) {
     rt_work work = rt_work_of(common);
     if (!call->kernel->blocks[work])
         return rt_not_implemented(call->kernel->name, common);
-    rt_dtype result = call->result != RT_DTYPE_UNKNOWN ? call->result
-                                                       : result_dtype(call->kernel, common);
+    rt_dtype result =
+        call->result != RT_DTYPE_UNKNOWN ? call->result : result_dtype(call->kernel, common);
     call->params.dtype = common;
     call->params.raise = NULL;
     rt_tensor *target = call->into;
@@ -200,8 +222,8 @@ ts_status rt_pw_run(rt_pw_call *call, rt_value *out) {
 
 ts_status rt_pw_simple(const rt_pw_kernel *kernel, const rt_value *operands, int count,
                        rt_value *out) {
-    rt_pw_call call = {.kernel = kernel, .count = count, .compute = RT_DTYPE_UNKNOWN,
-                       .result = RT_DTYPE_UNKNOWN};
+    rt_pw_call call = {
+        .kernel = kernel, .count = count, .compute = RT_DTYPE_UNKNOWN, .result = RT_DTYPE_UNKNOWN};
     for (int p = 0; p < count; p++)
         call.operands[p] = operands[p];
     return rt_pw_run(&call, out);

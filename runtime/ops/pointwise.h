@@ -13,8 +13,8 @@ typedef struct rt_pw_params {
     double d[4];
     int64_t i[4];
     rt_complex128 c[2];
-    rt_dtype dtype;          /* the common dtype */
-    const char *raise;       /* a block sets it: RuntimeError of that text */
+    rt_dtype dtype;    /* the common dtype */
+    const char *raise; /* a block sets it: RuntimeError of that text */
 } rt_pw_params;
 
 typedef void (*rt_pw_block)(void *out, const void *const *in, int64_t n, rt_pw_params *params);
@@ -23,7 +23,7 @@ typedef enum rt_pw_result {
     RT_PW_SAME,  /* the common dtype */
     RT_PW_FLOAT, /* the same, integers compute in float32 */
     RT_PW_BOOL,
-    RT_PW_REAL,  /* the real dtype of a complex one */
+    RT_PW_REAL, /* the real dtype of a complex one */
     RT_PW_FLOAT_REAL
 } rt_pw_result;
 
@@ -39,10 +39,10 @@ typedef struct rt_pw_call {
     const rt_pw_kernel *kernel;
     rt_value operands[RT_PW_OPERANDS]; /* tensors or numbers, borrowed */
     int count;
-    bool has_condition;  /* operand 0 has no part in the promotion */
-    rt_dtype compute;    /* UNKNOWN: by promotion */
-    rt_dtype result;     /* UNKNOWN: by the kernel's rule */
-    rt_tensor *into;     /* NULL: a new tensor; else written (right shape and dtype) */
+    bool has_condition; /* operand 0 has no part in the promotion */
+    rt_dtype compute;   /* UNKNOWN: by promotion */
+    rt_dtype result;    /* UNKNOWN: by the kernel's rule */
+    rt_tensor *into;    /* NULL: a new tensor; else written (right shape and dtype) */
     rt_pw_params params;
 } rt_pw_call;
 
@@ -53,23 +53,30 @@ ts_status rt_pw_simple(const rt_pw_kernel *kernel, const rt_value *operands, int
 void rt_pw_set_param(rt_pw_params *params, int at, rt_value number);
 
 #define RT_PW_KERNELS(X)                                                                           \
-    X(abs) X(neg) X(sign) X(sgn) X(reciprocal) X(square) X(sqrt) X(rsqrt) X(exp) X(exp2) X(expm1)  \
-    X(log) X(log2) X(log10) X(log1p) X(sin) X(cos) X(tan) X(asin) X(acos) X(atan) X(sinh) X(cosh)  \
-    X(tanh) X(asinh) X(acosh) X(atanh) X(erf) X(erfc) X(erfinv) X(lgamma) X(digamma)               \
-    X(polygamma) X(sigmoid) X(logit) X(relu) X(relu6) X(gelu) X(gelu_tanh) X(silu) X(mish)         \
-    X(hardswish) X(hardsigmoid) X(hardtanh) X(elu) X(leaky_relu) X(softplus) X(softshrink)         \
-    X(hardshrink) X(threshold) X(log_sigmoid) X(nan_to_num) X(sinc) X(trunc) X(frac) X(floor)      \
-    X(ceil) X(round) X(round_decimals) X(isnan) X(isinf) X(isfinite) X(isposinf) X(isneginf)       \
-    X(signbit) X(logical_not) X(bitwise_not) X(deg2rad) X(rad2deg) X(angle) X(conj) X(copy)        \
-    X(add) X(add_scaled) X(sub) X(sub_scaled) X(mul) X(div) X(div_floor) X(div_trunc)              \
-    X(remainder) X(fmod) X(pow) X(eq) X(ne) X(lt) X(le) X(gt) X(ge) X(logical_and) X(logical_or)   \
-    X(logical_xor) X(bitwise_and) X(bitwise_or) X(bitwise_xor) X(shift_left) X(shift_right)        \
-    X(maximum) X(minimum) X(fmax) X(fmin) X(atan2) X(hypot) X(copysign) X(nextafter)               \
-    X(heaviside) X(gcd) X(lcm) X(ldexp) X(xlogy) X(xlog1py) X(logaddexp) X(logaddexp2)             \
-    X(igamma) X(igammac) X(zeta) X(i0) X(i0e) X(i1) X(i1e) X(bessel_j0) X(bessel_j1)               \
-    X(bessel_y0) X(bessel_y1) X(bessel_k0) X(bessel_k1) X(scaled_bessel_k0) X(scaled_bessel_k1)    \
-    X(spherical_bessel_j0) X(airy_ai) X(erfcx) X(ndtri)                                            \
-    X(where) X(clamp) X(lerp) X(addcmul) X(addcdiv) X(prelu)
+    X(abs)                                                                                         \
+    X(neg) X(sign) X(sgn) X(reciprocal) X(square) X(sqrt) X(rsqrt) X(exp) X(exp2) X(expm1) X(log)  \
+        X(log2) X(log10) X(log1p) X(sin) X(cos) X(tan) X(asin) X(acos) X(atan) X(sinh) X(cosh) X(  \
+            tanh) X(asinh) X(acosh) X(atanh) X(erf) X(erfc) X(erfinv) X(lgamma) X(digamma)         \
+            X(polygamma) X(sigmoid) X(logit) X(relu) X(relu6) X(gelu) X(gelu_tanh) X(silu) X(      \
+                mish) X(hardswish) X(hardsigmoid) X(hardtanh) X(elu) X(leaky_relu) X(softplus)     \
+                X(softshrink) X(hardshrink) X(threshold) X(log_sigmoid) X(nan_to_num) X(sinc) X(   \
+                    trunc) X(frac) X(floor) X(ceil) X(round) X(round_decimals) X(isnan) X(isinf)   \
+                    X(isfinite) X(isposinf) X(isneginf) X(signbit) X(logical_not) X(               \
+                        bitwise_not) X(deg2rad) X(rad2deg) X(angle) X(conj) X(copy) X(add)         \
+                        X(add_scaled) X(sub) X(sub_scaled) X(mul) X(div) X(div_floor) X(           \
+                            div_trunc) X(remainder) X(fmod) X(pow) X(eq) X(ne) X(lt) X(le) X(gt)   \
+                            X(ge) X(logical_and) X(logical_or) X(logical_xor) X(bitwise_and)       \
+                                X(bitwise_or) X(bitwise_xor) X(shift_left) X(shift_right)          \
+                                    X(maximum) X(minimum) X(fmax) X(fmin) X(atan2) X(              \
+                                        hypot) X(copysign) X(nextafter) X(heaviside) X(gcd) X(lcm) \
+                                        X(ldexp) X(xlogy) X(xlog1py) X(logaddexp) X(logaddexp2) X( \
+                                            igamma) X(igammac) X(zeta) X(i0) X(i0e) X(i1) X(i1e)   \
+                                            X(bessel_j0) X(bessel_j1) X(bessel_y0) X(bessel_y1)    \
+                                                X(bessel_k0) X(bessel_k1) X(scaled_bessel_k0)      \
+                                                    X(scaled_bessel_k1)                            \
+                                                        X(spherical_bessel_j0) X(airy_ai) X(erfcx) \
+                                                            X(ndtri) X(where) X(clamp) X(lerp)     \
+                                                                X(addcmul) X(addcdiv) X(prelu)
 
 #define X(name) extern const rt_pw_kernel rt_pw_##name;
 RT_PW_KERNELS(X)

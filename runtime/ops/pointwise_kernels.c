@@ -1,4 +1,4 @@
-/* runtime/ops/pointwise_kernels.c - the block functions of elementwise operators and their table. */
+/* runtime/ops/pointwise_kernels.c - block functions of the elementwise operators, and their table. */
 #include "runtime/ops/pointwise.h"
 
 #include <math.h>

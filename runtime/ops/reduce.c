@@ -113,8 +113,8 @@ void rt_reduce(const rt_tensor *in, const bool *mask, rt_work work, rt_fold fold
     }
     for (int d = 0; d < in->rank; d++)
         add_dim(mask[d] ? &reduced : &kept, in->sizes[d], in->strides[d] * size);
-    bool is_tiled = has_inner(&kept) && has_inner(&reduced) &&
-                    inner_stride(&kept) < inner_stride(&reduced);
+    bool is_tiled =
+        has_inner(&kept) && has_inner(&reduced) && inner_stride(&kept) < inner_stride(&reduced);
     const char *data = in->data;
     int64_t at = 0, width = is_tiled ? inner_size(&kept) : 1;
     do {
@@ -159,8 +159,8 @@ ts_status rt_lanes(const rt_lane_call *call, rt_value *out, rt_value *out_index)
     }
     rt_lane lane = {.in = memory, .n = n, .out = memory + lane_size * size, .param = call->param};
     lane.scratch = memory + 2 * lane_size * size;
-    int64_t *index_lane = (int64_t *)(void *)((char *)lane.scratch +
-                                              lane_size * sizeof(rt_complex128));
+    int64_t *index_lane =
+        (int64_t *)(void *)((char *)lane.scratch + lane_size * sizeof(rt_complex128));
     lane.index = index_lane;
 
     /* The other dims drive the loop; the results have stride 0 or their own along dim. */

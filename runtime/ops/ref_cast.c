@@ -2,8 +2,12 @@
 #include "runtime/ops/tensor_ops.h"
 
 /* PyTorch's MemoryFormat */
-enum { FORMAT_CONTIGUOUS = 0, FORMAT_PRESERVE = 1, FORMAT_CHANNELS_LAST = 2,
-       FORMAT_CHANNELS_LAST_3D = 3 };
+enum {
+    FORMAT_CONTIGUOUS = 0,
+    FORMAT_PRESERVE = 1,
+    FORMAT_CHANNELS_LAST = 2,
+    FORMAT_CHANNELS_LAST_3D = 3
+};
 
 /* Strides of a dense tensor of that format; false where rank and format do not fit. */
 static bool format_strides(const int64_t *sizes, int rank, int64_t format, int64_t *out_strides) {
@@ -188,8 +192,9 @@ KERNEL(fill_) {
     TS_TRY(rt_need_tensor(args[0], &self));
     if (args[1].tag == RT_TAG_TENSOR) {
         if (args[1].as.tensor->rank > 0)
-            return ts_raise("RuntimeError", "fill_ only supports 0-dimension value tensor but got "
-                                            "tensor with %d dimensions.",
+            return ts_raise("RuntimeError",
+                            "fill_ only supports 0-dimension value tensor but got "
+                            "tensor with %d dimensions.",
                             args[1].as.tensor->rank);
         TS_TRY(rt_check_writable(self));
         TS_TRY(rt_tensor_copy_into(self, args[1].as.tensor));
@@ -204,9 +209,8 @@ KERNEL(fill) {
     rt_tensor *self, *result;
     TS_TRY(rt_need_tensor(args[0], &self));
     TS_TRY(rt_tensor_make(rt_dtype_of(self), self->sizes, self->rank, &result));
-    ts_status status = args[1].tag == RT_TAG_TENSOR
-                           ? rt_tensor_copy_into(result, args[1].as.tensor)
-                           : assign_number(result, args[1]);
+    ts_status status = args[1].tag == RT_TAG_TENSOR ? rt_tensor_copy_into(result, args[1].as.tensor)
+                                                    : assign_number(result, args[1]);
     if (status) {
         rt_tensor_release(result);
         return status;

@@ -5,8 +5,7 @@
 
 ts_status rt_check_index(int64_t index, int64_t size, int dim, int64_t *out) {
     if (index < -size || index >= size)
-        return ts_raise("IndexError",
-                        "index %lld is out of bounds for dimension %d with size %lld",
+        return ts_raise("IndexError", "index %lld is out of bounds for dimension %d with size %lld",
                         (long long)index, dim, (long long)size);
     *out = index < 0 ? index + size : index;
     return NULL;
@@ -106,13 +105,15 @@ ts_status rt_fresh_copy(rt_value self, rt_tensor **out) {
 
 static bool is_nonzero(rt_dtype dtype, const char *data) {
     switch (rt_work_of(dtype)) {
-    case RT_WORK_INT: return rt_load_int(dtype, data) != 0;
+    case RT_WORK_INT:
+        return rt_load_int(dtype, data) != 0;
     case RT_WORK_COMPLEX: {
         rt_complex128 c = rt_load_complex(dtype, data);
         return c.re != 0 || c.im != 0;
     }
     case RT_WORK_FLOAT:
-    case RT_WORK_DOUBLE: break;
+    case RT_WORK_DOUBLE:
+        break;
     }
     return rt_load_double(dtype, data) != 0;
 }
@@ -189,8 +190,8 @@ typedef struct index_plan {
     rt_tensor *indices[RT_MAX_RANK]; /* by dim of self, NULL: whole; owned */
     int64_t *offsets;                /* elements, one for each of the broadcast indices */
     int64_t count;
-    int before;                      /* whole dims that come before the indexed ones */
-    int64_t sizes[RT_MAX_RANK];      /* of the result */
+    int before;                 /* whole dims that come before the indexed ones */
+    int64_t sizes[RT_MAX_RANK]; /* of the result */
     int rank;
     /* whole dims: sizes and strides in self, before and after */
     int64_t whole_sizes[RT_MAX_RANK], whole_strides[RT_MAX_RANK];
@@ -418,8 +419,9 @@ static ts_status put_at(rt_tensor *self, rt_value indices, rt_value values_arg, 
     TS_TRY(rt_need_tensor(values_arg, &values));
     TS_TRY(rt_check_writable(self));
     if (rt_dtype_of(values) != rt_dtype_of(self) && values->rank > 0)
-        return ts_raise("RuntimeError", "Index put requires the source and destination dtypes "
-                                        "match, got %s for the destination and %s for the source.",
+        return ts_raise("RuntimeError",
+                        "Index put requires the source and destination dtypes "
+                        "match, got %s for the destination and %s for the source.",
                         rt_dtype_message_name(rt_dtype_of(self)),
                         rt_dtype_message_name(rt_dtype_of(values)));
     ts_status status = NULL;
@@ -441,8 +443,9 @@ static ts_status put_at(rt_tensor *self, rt_value indices, rt_value values_arg, 
     /* leading dims of size 1 of the values go */
     while (cast->rank > plan.rank && cast->sizes[0] == 1) {
         rt_tensor *less;
-        TS_TRY_OR(rt_tensor_alias(cast, 0, cast->sizes + 1, cast->strides + 1, cast->rank - 1,
-                                  &less), done);
+        TS_TRY_OR(
+            rt_tensor_alias(cast, 0, cast->sizes + 1, cast->strides + 1, cast->rank - 1, &less),
+            done);
         rt_tensor_release(cast);
         cast = less;
     }
@@ -571,12 +574,14 @@ KERNEL(masked_fill_) {
 static ts_status scatter_masked(rt_tensor *self, const rt_tensor *mask, const rt_tensor *source) {
     rt_tensor *expanded;
     if (mask->dtype != RT_bool)
-        return ts_raise("RuntimeError", "masked_scatter_ only supports boolean masks, but got mask "
-                                        "with dtype %s",
+        return ts_raise("RuntimeError",
+                        "masked_scatter_ only supports boolean masks, but got mask "
+                        "with dtype %s",
                         rt_dtype_message_name(rt_dtype_of(mask)));
     if (source->dtype != self->dtype)
-        return ts_raise("RuntimeError", "masked_scatter: expected self and source to have same "
-                                        "dtypes but got %s and %s",
+        return ts_raise("RuntimeError",
+                        "masked_scatter: expected self and source to have same "
+                        "dtypes but got %s and %s",
                         rt_dtype_message_name(rt_dtype_of(self)),
                         rt_dtype_message_name(rt_dtype_of(source)));
     TS_TRY(rt_tensor_expand(mask, self->sizes, self->rank, &expanded));

@@ -18,8 +18,8 @@ static ts_status along(rt_value self, rt_value dim_value, rt_dtype dtype, rt_lan
     int dim;
     TS_TRY(rt_need_tensor(self, &in));
     TS_TRY(rt_wrap_dim(dim_value.as.i, in->rank, &dim));
-    rt_lane_call call = {.in = in, .dim = dim, .work = lane_work(dtype), .function = function,
-                         .dtype = dtype};
+    rt_lane_call call = {
+        .in = in, .dim = dim, .work = lane_work(dtype), .function = function, .dtype = dtype};
     return rt_lanes(&call, outs, NULL);
 }
 
@@ -77,9 +77,7 @@ static rt_dtype asked_dtype(const rt_value *args, int at) {
                        args[0].tag == RT_TAG_TENSOR ? rt_dtype_of(args[0].as.tensor) : RT_float32);
 }
 
-KERNEL(softmax) {
-    return softmax_of(args, asked_dtype(args, 2), "softmax", softmax_lane, outs);
-}
+KERNEL(softmax) { return softmax_of(args, asked_dtype(args, 2), "softmax", softmax_lane, outs); }
 KERNEL(log_softmax) {
     return softmax_of(args, asked_dtype(args, 2), "log_softmax", log_softmax_lane, outs);
 }
@@ -110,11 +108,11 @@ KERNEL(_log_softmax) {
 SCAN(cumsum_double, double, 0, acc + x[i])
 SCAN(cumprod_double, double, 1, acc *x[i])
 SCAN(cumsum_int, int64_t, 0, (int64_t)((uint64_t)acc + (uint64_t)x[i]))
-SCAN(cumprod_int, int64_t, 1, (int64_t)((uint64_t)acc * (uint64_t)x[i]))
+SCAN(cumprod_int, int64_t, 1, (int64_t)((uint64_t)acc *(uint64_t)x[i]))
 #define PAIR(re, im) ((rt_complex128){re, im})
 SCAN(cumsum_complex, rt_complex128, PAIR(0, 0), PAIR(acc.re + x[i].re, acc.im + x[i].im))
 SCAN(cumprod_complex, rt_complex128, PAIR(1, 0),
-     PAIR(acc.re * x[i].re - acc.im * x[i].im, acc.re * x[i].im + acc.im * x[i].re))
+     PAIR(acc.re *x[i].re - acc.im * x[i].im, acc.re *x[i].im + acc.im * x[i].re))
 
 static void logcumsumexp_lane(rt_lane *lane) {
     const double *x = lane->in;
@@ -199,9 +197,14 @@ static ts_status with_index(rt_value self, int64_t dim_arg, rt_lane_function rea
     if (is_reduction && in->rank && in->sizes[dim] == 0)
         return ts_raise("IndexError", "%s(): Expected reduction dim %d to have non-zero size.",
                         name, dim);
-    rt_lane_call call = {.in = in, .dim = dim, .work = work,
-                         .function = work == RT_WORK_INT ? integer : real, .dtype = dtype,
-                         .has_index = true, .is_reduction = is_reduction, .keep = keep,
+    rt_lane_call call = {.in = in,
+                         .dim = dim,
+                         .work = work,
+                         .function = work == RT_WORK_INT ? integer : real,
+                         .dtype = dtype,
+                         .has_index = true,
+                         .is_reduction = is_reduction,
+                         .keep = keep,
                          .param = param};
     return rt_lanes(&call, &outs[0], &outs[1]);
 }
@@ -338,8 +341,8 @@ KERNEL(nanmedian_dim) {
                       args[2].as.i != 0, 0, outs);
 }
 KERNEL(mode) {
-    return with_index(args[0], args[1].as.i, mode_double, mode_int, "mode", true,
-                      args[2].as.i != 0, 0, outs);
+    return with_index(args[0], args[1].as.i, mode_double, mode_int, "mode", true, args[2].as.i != 0,
+                      0, outs);
 }
 KERNEL(kthvalue) {
     rt_tensor *in;
@@ -348,8 +351,9 @@ KERNEL(kthvalue) {
     TS_TRY(rt_wrap_dim(args[2].as.i, in->rank, &dim));
     int64_t k = args[1].as.i, n = in->rank ? in->sizes[dim] : 1;
     if (k < 1 || k > n)
-        return ts_raise("RuntimeError", "kthvalue(): selected number k out of range for dimension "
-                                        "%d",
+        return ts_raise("RuntimeError",
+                        "kthvalue(): selected number k out of range for dimension "
+                        "%d",
                         dim);
     return with_index(args[0], args[2].as.i, kth_double, kth_int, "kthvalue", true,
                       args[3].as.i != 0, (double)k, outs);
@@ -365,13 +369,13 @@ static ts_status median_of_all(rt_value self, rt_lane_function real, rt_value *o
         return NULL;
     }
     TS_TRY(rt_tensor_contiguous(in, &dense));
-    ts_status status = rt_tensor_alias(dense, 0, (int64_t[]){in->element_count}, (int64_t[]){1}, 1,
-                                       &flat);
+    ts_status status =
+        rt_tensor_alias(dense, 0, (int64_t[]){in->element_count}, (int64_t[]){1}, 1, &flat);
     rt_tensor_release(dense);
     TS_TRY(status);
     rt_value results[2];
-    status = with_index(rt_from_tensor(flat), 0, real, median_int, "median", true, false, 0,
-                        results);
+    status =
+        with_index(rt_from_tensor(flat), 0, real, median_int, "median", true, false, 0, results);
     rt_tensor_release(flat);
     TS_TRY(status);
     rt_release(results[1]);

@@ -11,8 +11,9 @@ static ts_status row_list(const rt_tensor *indices, int64_t rows, int64_t **out)
     rt_dtype dtype = rt_dtype_of(indices);
     *out = NULL;
     if (dtype != RT_int64 && dtype != RT_int32)
-        return ts_raise("RuntimeError", "Expected tensor for argument #1 'indices' to have one of "
-                                        "the following scalar types: Long, Int; but got %s instead",
+        return ts_raise("RuntimeError",
+                        "Expected tensor for argument #1 'indices' to have one of "
+                        "the following scalar types: Long, Int; but got %s instead",
                         rt_dtype_message_name(dtype));
     int64_t *list = malloc((size_t)(indices->element_count + 1) * sizeof *list), at = 0;
     if (!list)
@@ -39,8 +40,8 @@ KERNEL(embedding) {
         return ts_raise("RuntimeError", "'weight' must be 2-D");
     TS_TRY(row_list(indices, weight->sizes[0], &list));
     const int64_t *maps[2] = {list, NULL};
-    ts_status status = rt_gather_maps(
-        weight, (int64_t[]){indices->element_count, weight->sizes[1]}, maps, &rows);
+    ts_status status =
+        rt_gather_maps(weight, (int64_t[]){indices->element_count, weight->sizes[1]}, maps, &rows);
     free(list);
     TS_TRY(status);
     int64_t sizes[RT_MAX_RANK + 1], strides[RT_MAX_RANK + 1];
@@ -119,8 +120,9 @@ static int64_t fill_bag(const bag_call *call, int64_t start, int64_t end, char *
         for (int64_t i = start; i < end; i++) {
             if (call->rows[i] == call->padding)
                 continue;
-            double x = rt_load_double(dtype, (char *)w->data + (call->rows[i] * w->strides[0] +
-                                                                j * w->strides[1]) * size);
+            double x = rt_load_double(
+                dtype,
+                (char *)w->data + (call->rows[i] * w->strides[0] + j * w->strides[1]) * size);
             if (call->weights)
                 x *= rt_load_double(dtype, (char *)call->weights->data +
                                                i * call->weights->strides[0] * size);
@@ -182,11 +184,15 @@ static ts_status embedding_bag(const rt_value *args, rt_value padding, rt_value 
             goto done;
         }
     int64_t columns = weight->sizes[1];
-    TS_TRY_OR(rt_tensor_make(rt_dtype_of(weight), (int64_t[]){bags, columns}, 2, &results[0]), done);
+    TS_TRY_OR(rt_tensor_make(rt_dtype_of(weight), (int64_t[]){bags, columns}, 2, &results[0]),
+              done);
     TS_TRY_OR(rt_tensor_make_zeroed(RT_int64, &n, 1, &results[1]), done);
     TS_TRY_OR(rt_tensor_make(RT_int64, &bags, 1, &results[2]), done);
     TS_TRY_OR(rt_tensor_make(RT_int64, (int64_t[]){bags, columns}, 2, &results[3]), done);
-    bag_call call = {.weight = weight, .weights = weights, .rows = rows, .mode = args[4].as.i,
+    bag_call call = {.weight = weight,
+                     .weights = weights,
+                     .rows = rows,
+                     .mode = args[4].as.i,
                      .padding = rt_is_none(padding) ? -1
                                 : padding.as.i < 0  ? padding.as.i + weight->sizes[0]
                                                     : padding.as.i};
@@ -315,8 +321,8 @@ static ts_status search(const rt_tensor *sorted, rt_value values_arg, bool as_in
         TS_TRY_OR(rt_tensor_contiguous((rt_tensor *)(uintptr_t)sorter, &order), done);
         for (int64_t i = 0; i < order->element_count; i++)
             if (((const int64_t *)order->data)[i] < 0 || ((const int64_t *)order->data)[i] >= n) {
-                status = ts_raise("RuntimeError",
-                                  "torch.searchsorted(): sorter index out of range");
+                status =
+                    ts_raise("RuntimeError", "torch.searchsorted(): sorter index out of range");
                 goto done;
             }
     }
@@ -439,13 +445,11 @@ KERNEL(bincount) {
     if (args[1].tag == RT_TAG_TENSOR)
         weights = args[1].as.tensor;
     if (self->rank != 1 || !(rt_dtype_is_integral(rt_dtype_of(self))))
-        return ts_raise("RuntimeError",
-                        "bincount only supports 1-d non-negative integral inputs.");
+        return ts_raise("RuntimeError", "bincount only supports 1-d non-negative integral inputs.");
     if (least < 0)
         return ts_raise("RuntimeError", "minlength should be >= 0");
     if (weights && (weights->rank != 1 || weights->element_count != self->element_count))
-        return ts_raise("RuntimeError",
-                        "weights should be 1-d and have the same length as input");
+        return ts_raise("RuntimeError", "weights should be 1-d and have the same length as input");
     rt_cursor c, w;
     for (rt_cursor_start(&c, self); c.left > 0; rt_cursor_next(&c)) {
         int64_t i = rt_load_int(rt_dtype_of(self), c.data);
@@ -455,9 +459,7 @@ KERNEL(bincount) {
         top = i > top ? i : top;
     }
     int64_t bins = top + 1 > least ? top + 1 : least;
-    rt_dtype dtype = !weights                     ? RT_int64
-                     : weights->dtype == RT_float32 ? RT_float32
-                                                    : RT_float64;
+    rt_dtype dtype = !weights ? RT_int64 : weights->dtype == RT_float32 ? RT_float32 : RT_float64;
     TS_TRY(rt_tensor_make_zeroed(dtype, &bins, 1, &result));
     if (weights)
         rt_cursor_start(&w, weights);
@@ -465,8 +467,9 @@ KERNEL(bincount) {
         char *at = (char *)result->data +
                    rt_load_int(rt_dtype_of(self), c.data) * rt_element_bytes(result);
         if (weights) {
-            rt_store_double(dtype, at, rt_load_double(dtype, at) +
-                                           rt_load_double(rt_dtype_of(weights), w.data));
+            rt_store_double(dtype, at,
+                            rt_load_double(dtype, at) +
+                                rt_load_double(rt_dtype_of(weights), w.data));
             rt_cursor_next(&w);
         } else {
             rt_store_int(dtype, at, rt_load_int(dtype, at) + 1);

@@ -153,13 +153,16 @@ KERNEL(square) {
     return rt_pw_simple(&rt_pw_square, args, 1, outs);
 }
 
-static ts_status scaled(const rt_pw_kernel *plain, const rt_pw_kernel *scaled_kernel,
-                        rt_value self, rt_value other, rt_value alpha, rt_value *out) {
+static ts_status scaled(const rt_pw_kernel *plain, const rt_pw_kernel *scaled_kernel, rt_value self,
+                        rt_value other, rt_value alpha, rt_value *out) {
     if (alpha.tag == RT_TAG_FLOAT && is_integral_value(self) && is_integral_value(other))
         return ts_raise("RuntimeError", "For integral input tensors, argument alpha must not be a "
                                         "floating point number.");
-    rt_pw_call call = {.kernel = is_one(alpha) ? plain : scaled_kernel, .operands = {self, other},
-                       .count = 2, .compute = RT_DTYPE_UNKNOWN, .result = RT_DTYPE_UNKNOWN};
+    rt_pw_call call = {.kernel = is_one(alpha) ? plain : scaled_kernel,
+                       .operands = {self, other},
+                       .count = 2,
+                       .compute = RT_DTYPE_UNKNOWN,
+                       .result = RT_DTYPE_UNKNOWN};
     rt_pw_set_param(&call.params, 0, alpha);
     return rt_pw_run(&call, out);
 }
@@ -206,8 +209,7 @@ KERNEL(pow) {
         bool is_real = exponent.tag != RT_TAG_COMPLEX;
         bool is_float = rt_dtype_is_float(rt_dtype_of(base.as.tensor));
         if (is_integral_value(base) && is_integral_value(exponent) && e < 0)
-            return ts_raise("RuntimeError",
-                            "Integers to negative integer powers are not allowed.");
+            return ts_raise("RuntimeError", "Integers to negative integer powers are not allowed.");
         if (is_real && is_float && e == 2)
             return rt_pw_simple(&rt_pw_square, args, 1, outs);
         if (is_real && is_float && e == 0.5)
@@ -221,7 +223,9 @@ KERNEL(float_power) {
     rt_promotion_add(&promotion, args[0]);
     rt_promotion_add(&promotion, args[1]);
     rt_dtype common = rt_promotion_result(&promotion);
-    rt_pw_call call = {.kernel = &rt_pw_pow, .operands = {args[0], args[1]}, .count = 2,
+    rt_pw_call call = {.kernel = &rt_pw_pow,
+                       .operands = {args[0], args[1]},
+                       .count = 2,
                        .compute = rt_dtype_is_complex(common) ? RT_complex128 : RT_float64,
                        .result = RT_DTYPE_UNKNOWN};
     return rt_pw_run(&call, outs);
@@ -230,8 +234,11 @@ KERNEL(float_power) {
 /* Operand 0 with numbers as parameters. */
 static ts_status with_params(const rt_pw_kernel *kernel, rt_value self, const rt_value *numbers,
                              int count, rt_value *out) {
-    rt_pw_call call = {.kernel = kernel, .operands = {self}, .count = 1,
-                       .compute = RT_DTYPE_UNKNOWN, .result = RT_DTYPE_UNKNOWN};
+    rt_pw_call call = {.kernel = kernel,
+                       .operands = {self},
+                       .count = 1,
+                       .compute = RT_DTYPE_UNKNOWN,
+                       .result = RT_DTYPE_UNKNOWN};
     for (int i = 0; i < count; i++)
         rt_pw_set_param(&call.params, i, numbers[i]);
     return rt_pw_run(&call, out);
@@ -254,8 +261,11 @@ KERNEL(polygamma_) {
 }
 KERNEL(logit) {
     rt_value numbers[2] = {args[1], rt_int(!rt_is_none(args[1]))};
-    rt_pw_call call = {.kernel = &rt_pw_logit, .operands = {args[0]}, .count = 1,
-                       .compute = RT_DTYPE_UNKNOWN, .result = RT_DTYPE_UNKNOWN};
+    rt_pw_call call = {.kernel = &rt_pw_logit,
+                       .operands = {args[0]},
+                       .count = 1,
+                       .compute = RT_DTYPE_UNKNOWN,
+                       .result = RT_DTYPE_UNKNOWN};
     call.params.d[0] = rt_as_double(numbers[0]);
     call.params.i[0] = !rt_is_none(args[1]);
     return rt_pw_run(&call, outs);
@@ -303,10 +313,14 @@ KERNEL(round_decimals) {
 /* The largest finite value of a floating dtype. */
 static double largest(rt_dtype dtype) {
     switch ((int)rt_dtype_real(dtype)) {
-    case RT_float16: return 65504.0;
-    case RT_bfloat16: return 3.38953138925153547590470800371487866880e+38;
-    case RT_float64: return 0x1.fffffffffffffp1023;
-    default: return 0x1.fffffep127;
+    case RT_float16:
+        return 65504.0;
+    case RT_bfloat16:
+        return 3.38953138925153547590470800371487866880e+38;
+    case RT_float64:
+        return 0x1.fffffffffffffp1023;
+    default:
+        return 0x1.fffffep127;
     }
 }
 
@@ -324,11 +338,15 @@ KERNEL(where) {
     rt_tensor *condition;
     TS_TRY(rt_need_tensor(args[0], &condition));
     if (condition->dtype != RT_bool && condition->dtype != RT_uint8)
-        return ts_raise("RuntimeError", "where expected condition to be a boolean tensor, but got "
-                                        "a tensor with dtype %s",
+        return ts_raise("RuntimeError",
+                        "where expected condition to be a boolean tensor, but got "
+                        "a tensor with dtype %s",
                         rt_dtype_message_name(rt_dtype_of(condition)));
-    rt_pw_call call = {.kernel = &rt_pw_where, .operands = {args[0], args[1], args[2]},
-                       .count = 3, .has_condition = true, .compute = RT_DTYPE_UNKNOWN,
+    rt_pw_call call = {.kernel = &rt_pw_where,
+                       .operands = {args[0], args[1], args[2]},
+                       .count = 3,
+                       .has_condition = true,
+                       .compute = RT_DTYPE_UNKNOWN,
                        .result = RT_DTYPE_UNKNOWN};
     return rt_pw_run(&call, outs);
 }
@@ -338,15 +356,20 @@ KERNEL(masked_fill) {
     TS_TRY(rt_need_tensor(args[0], &self));
     TS_TRY(rt_need_tensor(args[1], &mask));
     if (mask->dtype != RT_bool)
-        return ts_raise("RuntimeError", "masked_fill_ only supports boolean masks, but got mask "
-                                        "with dtype %s",
+        return ts_raise("RuntimeError",
+                        "masked_fill_ only supports boolean masks, but got mask "
+                        "with dtype %s",
                         rt_dtype_message_name(rt_dtype_of(mask)));
     if (args[2].tag == RT_TAG_TENSOR && args[2].as.tensor->rank > 0)
-        return ts_raise("RuntimeError", "masked_fill_ only supports a 0-dimensional value tensor, "
-                                        "but got tensor with %d dimension(s).",
+        return ts_raise("RuntimeError",
+                        "masked_fill_ only supports a 0-dimensional value tensor, "
+                        "but got tensor with %d dimension(s).",
                         args[2].as.tensor->rank);
-    rt_pw_call call = {.kernel = &rt_pw_where, .operands = {args[1], args[2], args[0]},
-                       .count = 3, .compute = rt_dtype_of(self), .result = RT_DTYPE_UNKNOWN};
+    rt_pw_call call = {.kernel = &rt_pw_where,
+                       .operands = {args[1], args[2], args[0]},
+                       .count = 3,
+                       .compute = rt_dtype_of(self),
+                       .result = RT_DTYPE_UNKNOWN};
     return rt_pw_run(&call, outs);
 }
 
@@ -371,14 +394,20 @@ KERNEL(lerp) {
     if (self->dtype != end->dtype)
         return ts_raise("RuntimeError", "expected dtype %s for `end` but got dtype %s",
                         rt_dtype_name(rt_dtype_of(self)), rt_dtype_name(rt_dtype_of(end)));
-    rt_pw_call call = {.kernel = &rt_pw_lerp, .operands = {args[0], args[1], args[2]}, .count = 3,
-                       .compute = rt_dtype_of(self), .result = RT_DTYPE_UNKNOWN};
+    rt_pw_call call = {.kernel = &rt_pw_lerp,
+                       .operands = {args[0], args[1], args[2]},
+                       .count = 3,
+                       .compute = rt_dtype_of(self),
+                       .result = RT_DTYPE_UNKNOWN};
     return rt_pw_run(&call, outs);
 }
 
 static ts_status add_product(const rt_pw_kernel *kernel, const rt_value *args, rt_value *out) {
-    rt_pw_call call = {.kernel = kernel, .operands = {args[0], args[1], args[2]}, .count = 3,
-                       .compute = RT_DTYPE_UNKNOWN, .result = RT_DTYPE_UNKNOWN};
+    rt_pw_call call = {.kernel = kernel,
+                       .operands = {args[0], args[1], args[2]},
+                       .count = 3,
+                       .compute = RT_DTYPE_UNKNOWN,
+                       .result = RT_DTYPE_UNKNOWN};
     rt_pw_set_param(&call.params, 0, args[3]);
     return rt_pw_run(&call, out);
 }
@@ -477,8 +506,9 @@ KERNEL(view_as_complex) {
     rt_tensor *t, *view;
     TS_TRY(rt_need_tensor(args[0], &t));
     if (!rt_dtype_is_float(rt_dtype_of(t)) || t->dtype == RT_bfloat16)
-        return ts_raise("RuntimeError", "view_as_complex is only supported for half, float and "
-                                        "double tensors, but got a tensor of scalar type: %s",
+        return ts_raise("RuntimeError",
+                        "view_as_complex is only supported for half, float and "
+                        "double tensors, but got a tensor of scalar type: %s",
                         rt_dtype_message_name(rt_dtype_of(t)));
     if (t->rank == 0 || t->sizes[t->rank - 1] != 2)
         return ts_raise("RuntimeError", "Tensor must have a last dimension of size 2");
@@ -522,8 +552,9 @@ static ts_status pairs(const rt_value *args, bool is_polar, rt_value *out) {
     TS_TRY(rt_need_tensor(args[1], &b));
     rt_dtype dtype = rt_dtype_of(a);
     if (dtype != rt_dtype_of(b))
-        return ts_raise("RuntimeError", "Expected object of scalar type %s but got scalar type %s "
-                                        "for second argument",
+        return ts_raise("RuntimeError",
+                        "Expected object of scalar type %s but got scalar type %s "
+                        "for second argument",
                         rt_dtype_message_name(dtype), rt_dtype_message_name(rt_dtype_of(b)));
     if (!rt_dtype_is_float(dtype) || dtype == RT_bfloat16)
         return ts_raise("RuntimeError",
@@ -572,8 +603,8 @@ KERNEL(frexp) {
     for (rt_loop_start(&loop); loop.is_running; rt_loop_next(&loop))
         for (int64_t i = 0; i < loop.inner_count; i++) {
             int e = 0;
-            double m = frexp(rt_load_double(rt_dtype_of(t), loop.data[2] + i * loop.inner_strides[2]),
-                             &e);
+            double m =
+                frexp(rt_load_double(rt_dtype_of(t), loop.data[2] + i * loop.inner_strides[2]), &e);
             rt_store_double(rt_dtype_of(t), loop.data[0] + i * loop.inner_strides[0], m);
             rt_store_int(RT_int32, loop.data[1] + i * loop.inner_strides[1], e);
         }

@@ -226,7 +226,9 @@ static void put_found_int(void *user, int64_t at, const rt_acc *acc) {
 static void put_logsumexp(void *user, int64_t at, const rt_acc *acc) {
     sink *s = user;
     double top = acc->d[0];
-    double value = acc->count == 0 ? -INF : fabs(top) == INF ? log(acc->d[1]) : log(acc->d[1]) + top;
+    double value = acc->count == 0    ? -INF
+                   : fabs(top) == INF ? log(acc->d[1])
+                                      : log(acc->d[1]) + top;
     rt_store_double(rt_dtype_of(s->out), place(s->out, at), value);
 }
 static void put_logsumexp_complex(void *user, int64_t at, const rt_acc *acc) {
@@ -296,8 +298,8 @@ static ts_status reduce_masked(const rt_tensor *in, const bool *mask, bool keep,
     for (int d = 0; d < in->rank; d++)
         count *= mask[d] ? in->sizes[d] : 1;
     rank = rt_reduced_sizes(in, mask, keep, sizes);
-    sink s = {.param = r->param, .divisor = r->divisor != 0 ? r->divisor : 1,
-              .reduced_count = count};
+    sink s = {
+        .param = r->param, .divisor = r->divisor != 0 ? r->divisor : 1, .reduced_count = count};
     if (r->divides_by_count)
         s.divisor = (double)count;
     TS_TRY(rt_tensor_make(result, sizes, rank, &s.out));
@@ -330,59 +332,82 @@ static ts_status reduce(rt_value self, rt_value dims, rt_value keep, rt_dtype co
     bool keeps = keep.tag == RT_TAG_BOOL && keep.as.i;
     if (compute == RT_DTYPE_UNKNOWN)
         compute = rt_dtype_of(in);
-    return reduce_masked(in, mask, keeps, compute,
-                         result == RT_DTYPE_UNKNOWN ? compute : result, r, outs);
+    return reduce_masked(in, mask, keeps, compute, result == RT_DTYPE_UNKNOWN ? compute : result, r,
+                         outs);
 }
 
 #define NO_SECOND .second = RT_DTYPE_UNKNOWN
 
 static const reduction sum_reduction = {.folds = {sum_double, sum_int, sum_complex},
                                         .finishes = {put_double, put_int, put_complex},
-                                        .name = "sum", NO_SECOND};
+                                        .name = "sum",
+                                        NO_SECOND};
 static const reduction nansum_reduction = {.folds = {nansum_double, sum_int, nansum_complex},
                                            .finishes = {put_double, put_int, put_complex},
-                                           .name = "nansum", NO_SECOND};
+                                           .name = "nansum",
+                                           NO_SECOND};
 static const reduction mean_reduction = {.folds = {sum_double, NULL, sum_complex},
                                          .finishes = {put_double, NULL, put_complex},
-                                         .divides_by_count = true, .name = "mean", NO_SECOND};
+                                         .divides_by_count = true,
+                                         .name = "mean",
+                                         NO_SECOND};
 static const reduction nanmean_reduction = {.folds = {nanmean_double, NULL, NULL},
                                             .finishes = {put_nanmean, NULL, NULL},
-                                            .name = "nanmean", NO_SECOND};
+                                            .name = "nanmean",
+                                            NO_SECOND};
 static const reduction prod_reduction = {.folds = {prod_double, prod_int, prod_complex},
                                          .finishes = {put_double, put_int, put_complex},
                                          .start = {.d = {1}, .i = {1}, .c = {1, 0}},
-                                         .name = "prod", NO_SECOND};
+                                         .name = "prod",
+                                         NO_SECOND};
 static const reduction amax_reduction = {.folds = {max_double, max_int, NULL},
-                                         .finishes = {put_double, put_int, NULL}, .name = "amax",
-                                         .refuses_empty = true, NO_SECOND};
+                                         .finishes = {put_double, put_int, NULL},
+                                         .name = "amax",
+                                         .refuses_empty = true,
+                                         NO_SECOND};
 static const reduction amin_reduction = {.folds = {min_double, min_int, NULL},
-                                         .finishes = {put_double, put_int, NULL}, .name = "amin",
-                                         .refuses_empty = true, NO_SECOND};
+                                         .finishes = {put_double, put_int, NULL},
+                                         .name = "amin",
+                                         .refuses_empty = true,
+                                         NO_SECOND};
 static const reduction max_reduction = {.folds = {max_double, max_int, NULL},
                                         .finishes = {put_found_double, put_found_int, NULL},
-                                        .name = "max", .refuses_empty = true, .second = RT_int64};
+                                        .name = "max",
+                                        .refuses_empty = true,
+                                        .second = RT_int64};
 static const reduction min_reduction = {.folds = {min_double, min_int, NULL},
                                         .finishes = {put_found_double, put_found_int, NULL},
-                                        .name = "min", .refuses_empty = true, .second = RT_int64};
+                                        .name = "min",
+                                        .refuses_empty = true,
+                                        .second = RT_int64};
 static const reduction argmax_reduction = {.folds = {max_double, max_int, NULL},
                                            .finishes = {put_index, put_index, NULL},
-                                           .name = "argmax", .refuses_empty = true, NO_SECOND};
+                                           .name = "argmax",
+                                           .refuses_empty = true,
+                                           NO_SECOND};
 static const reduction argmin_reduction = {.folds = {min_double, min_int, NULL},
                                            .finishes = {put_index, put_index, NULL},
-                                           .name = "argmin", .refuses_empty = true, NO_SECOND};
+                                           .name = "argmin",
+                                           .refuses_empty = true,
+                                           NO_SECOND};
 static const reduction any_reduction = {.folds = {count_double, count_int, count_complex},
-                                        .finishes = {put_any, put_any, put_any}, .name = "any",
+                                        .finishes = {put_any, put_any, put_any},
+                                        .name = "any",
                                         NO_SECOND};
 static const reduction all_reduction = {.folds = {count_double, count_int, count_complex},
-                                        .finishes = {put_all, put_all, put_all}, .name = "all",
+                                        .finishes = {put_all, put_all, put_all},
+                                        .name = "all",
                                         NO_SECOND};
 static const reduction count_reduction = {.folds = {count_double, count_int, count_complex},
                                           .finishes = {put_int, put_int, put_int},
-                                          .name = "count_nonzero", NO_SECOND};
-static const reduction logsumexp_reduction = {.folds = {logsumexp_double, NULL, logsumexp_complex},
-                                              .finishes = {put_logsumexp, NULL, put_logsumexp_complex},
-                                              .start = {.d = {-INF}}, .name = "logsumexp",
-                                              NO_SECOND};
+                                          .name = "count_nonzero",
+                                          NO_SECOND};
+static const reduction logsumexp_reduction = {
+    .folds = {logsumexp_double, NULL, logsumexp_complex},
+    .finishes = {put_logsumexp, NULL, put_logsumexp_complex},
+    .start = {.d = {-INF}},
+    .name = "logsumexp",
+    NO_SECOND};
 
 /* sum and prod of integers are int64. */
 static rt_dtype sum_dtype(rt_value self, rt_value asked) {
@@ -525,14 +550,18 @@ static ts_status norm_of(rt_value self, rt_value order_value, rt_value dims, rt_
     TS_TRY(rt_need_tensor(self, &in));
     rt_dtype dtype = rt_as_dtype(asked, rt_dtype_of(in));
     if (!rt_dtype_is_float(dtype) && !rt_dtype_is_complex(dtype))
-        return ts_raise("RuntimeError", "linalg.vector_norm: Expected a floating point or complex "
-                                        "tensor as input. Got %s",
+        return ts_raise("RuntimeError",
+                        "linalg.vector_norm: Expected a floating point or complex "
+                        "tensor as input. Got %s",
                         rt_dtype_message_name(dtype));
     double order = rt_is_none(order_value) ? 2 : rt_as_double(order_value);
     reduction r = {.folds = {norm_double, NULL, norm_complex},
-                   .finishes = {put_norm, NULL, put_norm}, .param = order,
-                   .start = {.d = {order == -INF ? INF : 0}}, .name = "linalg.vector_norm",
-                   .refuses_empty = order < 0 || order == INF, NO_SECOND};
+                   .finishes = {put_norm, NULL, put_norm},
+                   .param = order,
+                   .start = {.d = {order == -INF ? INF : 0}},
+                   .name = "linalg.vector_norm",
+                   .refuses_empty = order < 0 || order == INF,
+                   NO_SECOND};
     /* A complex input stays complex whatever real dtype is asked. */
     rt_dtype compute = rt_dtype_is_complex(rt_dtype_of(in)) ? rt_dtype_complex(dtype) : dtype;
     return reduce(self, dims, keep, compute, rt_dtype_real(dtype), &r, outs);
@@ -555,8 +584,10 @@ static ts_status moments(rt_value self, rt_value dims, double correction, rt_val
         return ts_raise("RuntimeError",
                         "std and var only support floating point and complex dtypes");
     reduction r = {.folds = {moments_double, NULL, moments_complex},
-                   .finishes = {put_var, NULL, put_var}, .param = correction,
-                   .divisor = is_std ? 2 : 1, .name = "var",
+                   .finishes = {put_var, NULL, put_var},
+                   .param = correction,
+                   .divisor = is_std ? 2 : 1,
+                   .name = "var",
                    .second = with_mean ? dtype : RT_DTYPE_UNKNOWN};
     return reduce(self, dims, keep, dtype, rt_dtype_real(dtype), &r, outs);
 }

@@ -23,8 +23,9 @@ static ts_status lanes_start(lanes *l, const rt_tensor *self, int64_t dim_arg,
     int rank = index->rank;
     /* 0-d tensors count as vectors of one element */
     if ((self->rank ? self->rank : 1) != (rank ? rank : 1) && index->element_count)
-        return ts_raise("RuntimeError", "Index tensor must have the same number of dimensions as "
-                                        "%s tensor",
+        return ts_raise("RuntimeError",
+                        "Index tensor must have the same number of dimensions as "
+                        "%s tensor",
                         is_gather ? "input" : "self");
     l->size = self->rank ? self->sizes[l->dim] : 1;
     l->step = (self->rank ? self->strides[l->dim] : 1) * rt_element_bytes(self);
@@ -117,9 +118,10 @@ KERNEL(take_along_dim) {
         int dim;
         int64_t a[RT_MAX_RANK], b[RT_MAX_RANK];
         if (self->rank != index->rank)
-            return ts_raise("RuntimeError", "torch.take_along_dim(): input and indices should have "
-                                            "the same number of dimensions, but got %d dimensions "
-                                            "for input, and %d dimensions for indices",
+            return ts_raise("RuntimeError",
+                            "torch.take_along_dim(): input and indices should have "
+                            "the same number of dimensions, but got %d dimensions "
+                            "for input, and %d dimensions for indices",
                             self->rank, index->rank);
         TS_TRY(rt_wrap_dim(args[2].as.i, self->rank, &dim));
         for (int d = 0; d < self->rank; d++) {
@@ -128,8 +130,9 @@ KERNEL(take_along_dim) {
             if (d == dim)
                 continue;
             if (a[d] != b[d] && a[d] != 1 && b[d] != 1)
-                return ts_raise("RuntimeError", "The size of tensor a (%lld) must match the size "
-                                                "of tensor b (%lld) at non-singleton dimension %d",
+                return ts_raise("RuntimeError",
+                                "The size of tensor a (%lld) must match the size "
+                                "of tensor b (%lld) at non-singleton dimension %d",
                                 (long long)a[d], (long long)b[d], d);
             a[d] = b[d] = a[d] == 1 ? b[d] : a[d];
         }
@@ -227,17 +230,20 @@ static ts_status into_of(rt_value reduce, into_kind *out) {
             *out = (into_kind)i;
             return NULL;
         }
-    return ts_raise("RuntimeError",
-                    "reduce argument must be either sum, prod, mean, amax or amin");
+    return ts_raise("RuntimeError", "reduce argument must be either sum, prod, mean, amax or amin");
 }
 
 static rt_combine combine_for(into_kind kind) {
     switch (kind) {
     case INTO_SUM:
-    case INTO_MEAN: return RT_COMBINE_ADD;
-    case INTO_PROD: return RT_COMBINE_MUL;
-    case INTO_AMAX: return RT_COMBINE_MAX;
-    case INTO_AMIN: return RT_COMBINE_MIN;
+    case INTO_MEAN:
+        return RT_COMBINE_ADD;
+    case INTO_PROD:
+        return RT_COMBINE_MUL;
+    case INTO_AMAX:
+        return RT_COMBINE_MAX;
+    case INTO_AMIN:
+        return RT_COMBINE_MIN;
     }
     return RT_COMBINE_SET;
 }
@@ -253,10 +259,14 @@ static rt_value neutral(into_kind kind, rt_dtype dtype) {
     int64_t low = dtype == RT_bool || dtype == RT_uint8 ? 0 : -high - 1;
     switch (kind) {
     case INTO_SUM:
-    case INTO_MEAN: return rt_int(0);
-    case INTO_PROD: return rt_int(1);
-    case INTO_AMAX: return is_int ? rt_int(low) : rt_float(-(double)INFINITY);
-    case INTO_AMIN: return is_int ? rt_int(high) : rt_float((double)INFINITY);
+    case INTO_MEAN:
+        return rt_int(0);
+    case INTO_PROD:
+        return rt_int(1);
+    case INTO_AMAX:
+        return is_int ? rt_int(low) : rt_float(-(double)INFINITY);
+    case INTO_AMIN:
+        return is_int ? rt_int(high) : rt_float((double)INFINITY);
     }
     return rt_int(0);
 }
@@ -290,8 +300,9 @@ static ts_status scatter_reduce_into(rt_tensor *self, int64_t dim, const rt_tens
     rt_tensor *element = NULL, *counts = NULL, *one = NULL;
     ts_status status = NULL;
     if (!include_self) {
-        TS_TRY_OR(rt_tensor_from_number(neutral(kind, rt_dtype_of(self)), rt_dtype_of(self),
-                                        &element), done);
+        TS_TRY_OR(
+            rt_tensor_from_number(neutral(kind, rt_dtype_of(self)), rt_dtype_of(self), &element),
+            done);
         TS_TRY_OR(scatter_into(self, dim, index, element, RT_COMBINE_SET), done);
     }
     TS_TRY_OR(scatter_into(self, dim, index, src, combine_for(kind)), done);
@@ -380,13 +391,15 @@ static ts_status write_slices(rt_tensor *self, rt_value dim_arg, rt_value index_
     TS_TRY(rt_check_writable(self));
     TS_TRY(rt_wrap_dim(dim_arg.as.i, self->rank, &dim));
     if (source->dtype != self->dtype)
-        return ts_raise("RuntimeError", "index: self and source expected to have the same dtype, "
-                                        "but got (self) %s and (source) %s",
+        return ts_raise("RuntimeError",
+                        "index: self and source expected to have the same dtype, "
+                        "but got (self) %s and (source) %s",
                         rt_dtype_message_name(rt_dtype_of(self)),
                         rt_dtype_message_name(rt_dtype_of(source)));
     if (source->rank && dim < source->rank && source->sizes[dim] != index->element_count)
-        return ts_raise("IndexError", "Number of indices (%lld) should be equal to source.size(dim)"
-                                      ": (%lld), for dim: %d",
+        return ts_raise("IndexError",
+                        "Number of indices (%lld) should be equal to source.size(dim)"
+                        ": (%lld), for dim: %d",
                         (long long)index->element_count, (long long)source->sizes[dim], dim);
     TS_TRY(rt_index_list(index, self->rank ? self->sizes[dim] : 1, dim, &list));
     ts_status status = NULL;
@@ -440,7 +453,8 @@ static ts_status index_add(rt_context *context, rt_tensor *self, const rt_value 
     rt_value scaled, cast;
     TS_TRY(rt_ref_mul(context, (rt_value[]){args[3], args[4]}, &scaled));
     rt_tensor *same;
-    ts_status status = rt_tensor_cast(scaled.as.tensor, rt_dtype_of(args[3].as.tensor), false, &same);
+    ts_status status =
+        rt_tensor_cast(scaled.as.tensor, rt_dtype_of(args[3].as.tensor), false, &same);
     rt_release(scaled);
     TS_TRY(status);
     cast = rt_from_tensor(same);
@@ -557,8 +571,9 @@ static char *flat_element(const rt_tensor *t, int64_t at) {
 static ts_status flat_index(int64_t index, const rt_tensor *t, int64_t *out) {
     int64_t count = t->element_count;
     if (index < -count || index >= count)
-        return ts_raise("IndexError", "out of range: tried to access index %lld on a tensor of "
-                                      "%lld elements.",
+        return ts_raise("IndexError",
+                        "out of range: tried to access index %lld on a tensor of "
+                        "%lld elements.",
                         (long long)index, (long long)count);
     *out = index < 0 ? index + count : index;
     return NULL;

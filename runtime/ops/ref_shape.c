@@ -13,16 +13,25 @@ ts_status rt_fill_number(rt_tensor *t, rt_value number) {
 
 static void copy_chunk(char *dst, const char *src, int64_t bytes) {
     switch (bytes) { /* constant sizes become single moves */
-    case 1: memcpy(dst, src, 1); return;
-    case 2: memcpy(dst, src, 2); return;
-    case 4: memcpy(dst, src, 4); return;
-    case 8: memcpy(dst, src, 8); return;
-    default: memcpy(dst, src, (size_t)bytes);
+    case 1:
+        memcpy(dst, src, 1);
+        return;
+    case 2:
+        memcpy(dst, src, 2);
+        return;
+    case 4:
+        memcpy(dst, src, 4);
+        return;
+    case 8:
+        memcpy(dst, src, 8);
+        return;
+    default:
+        memcpy(dst, src, (size_t)bytes);
     }
 }
 
-ts_status rt_gather_maps(const rt_tensor *in, const int64_t *out_sizes,
-                         const int64_t *const maps[], rt_tensor **out) {
+ts_status rt_gather_maps(const rt_tensor *in, const int64_t *out_sizes, const int64_t *const maps[],
+                         rt_tensor **out) {
     int rank = in->rank, outer = rank;
     TS_TRY(rt_tensor_make(rt_dtype_of(in), out_sizes, rank, out));
     if ((*out)->element_count == 0)
@@ -86,8 +95,9 @@ KERNEL(cat) {
         rt_tensor *t;
         TS_TRY(rt_need_tensor(items[i], &t));
         if (t->rank == 0)
-            return ts_raise("RuntimeError", "zero-dimensional tensor (at position %zu) cannot be "
-                                            "concatenated",
+            return ts_raise("RuntimeError",
+                            "zero-dimensional tensor (at position %zu) cannot be "
+                            "concatenated",
                             i);
         rt_promotion_add(&promotion, items[i]);
         if (!shape && !is_skipped(t))
@@ -157,8 +167,9 @@ KERNEL(stack) {
         for (int d = 0; is_same && d < t->rank; d++)
             is_same = t->sizes[d] == first->sizes[d];
         if (!is_same)
-            return ts_raise("RuntimeError", "stack expects each tensor to be equal size, but the "
-                                            "size of entry %zu differs from that of entry 0",
+            return ts_raise("RuntimeError",
+                            "stack expects each tensor to be equal size, but the "
+                            "size of entry %zu differs from that of entry 0",
                             i);
     }
     TS_TRY(rt_wrap_dim(args[1].as.i, first->rank + 1, &dim));
@@ -239,8 +250,8 @@ KERNEL(roll) {
     if (dim_count == 0 && count == 1) { /* the flattened tensor rolls */
         rt_tensor *flat, *dense;
         TS_TRY(rt_tensor_contiguous(t, &dense));
-        ts_status status = rt_tensor_alias(dense, 0, (int64_t[]){t->element_count},
-                                           (int64_t[]){1}, 1, &flat);
+        ts_status status =
+            rt_tensor_alias(dense, 0, (int64_t[]){t->element_count}, (int64_t[]){1}, 1, &flat);
         rt_tensor_release(dense);
         TS_TRY(status);
         rt_value rolled;
@@ -257,15 +268,16 @@ KERNEL(roll) {
         return NULL;
     }
     if (count != dim_count)
-        return ts_raise("RuntimeError",
-                        "shifts and dimensions must align. shifts: %d, dims:%d", count, dim_count);
+        return ts_raise("RuntimeError", "shifts and dimensions must align. shifts: %d, dims:%d",
+                        count, dim_count);
     rt_value current = rt_retain(args[0]);
     for (int i = 0; i < count; i++) {
         int dim;
         rt_value next = rt_none();
         ts_status status = rt_wrap_dim(dims[i], t->rank, &dim);
         if (!status && t->rank == 0)
-            status = ts_raise("IndexError", "Dimension specified as 0 but tensor has no dimensions");
+            status =
+                ts_raise("IndexError", "Dimension specified as 0 but tensor has no dimensions");
         if (!status)
             status = roll_along(current.as.tensor, dim, shifts[i], &next);
         rt_release(current);
@@ -319,8 +331,8 @@ KERNEL(repeat) {
         rt_tensor_release(grid);
         rt_tensor_release(source);
     } else if (result->element_count > 0) {
-        status = ts_error_make(TS_ERR_UNSUPPORTED, "repeat of more than %d dimensions",
-                               RT_MAX_RANK / 2);
+        status =
+            ts_error_make(TS_ERR_UNSUPPORTED, "repeat of more than %d dimensions", RT_MAX_RANK / 2);
     }
     if (status) {
         rt_tensor_release(result);
@@ -358,8 +370,9 @@ static ts_status interleave_map(const rt_tensor *repeats, int64_t size, int64_t 
     if (dtype != RT_int64 && dtype != RT_int32)
         return ts_raise("RuntimeError", "repeats has to be Long or Int tensor");
     if (repeats->element_count != 1 && repeats->element_count != size)
-        return ts_raise("RuntimeError", "repeats must have the same size as input along dim, but "
-                                        "got repeats.size(0) = %lld and input.size(0) = %lld",
+        return ts_raise("RuntimeError",
+                        "repeats must have the same size as input along dim, but "
+                        "got repeats.size(0) = %lld and input.size(0) = %lld",
                         (long long)repeats->element_count, (long long)size);
     int64_t step = repeats->rank && repeats->element_count > 1
                        ? repeats->strides[0] * rt_element_bytes(repeats)
@@ -451,9 +464,9 @@ static ts_status pad_sizes(const rt_tensor *t, const int64_t *pads, int count, i
     for (int d = 0; d < t->rank; d++) {
         int at = 2 * (t->rank - 1 - d);
         out_sizes[d] = t->sizes[d];
-        if (at < count && (!ts_add_i64(out_sizes[d], pads[at], &out_sizes[d]) ||
-                           !ts_add_i64(out_sizes[d], pads[at + 1], &out_sizes[d]) ||
-                           out_sizes[d] < 0))
+        if (at < count &&
+            (!ts_add_i64(out_sizes[d], pads[at], &out_sizes[d]) ||
+             !ts_add_i64(out_sizes[d], pads[at + 1], &out_sizes[d]) || out_sizes[d] < 0))
             return ts_raise("RuntimeError",
                             "The input size %lld, plus negative padding %lld and %lld, resulted in "
                             "a negative output size, which is invalid. Check dimension %d of your "
@@ -506,9 +519,12 @@ static int64_t mirror(int64_t i, int64_t size, pad_mode mode) {
         if (i < 0)
             i = -i;
         return i >= size ? 2 * (size - 1) - i : i;
-    case PAD_REPLICATE: return i < 0 ? 0 : i >= size ? size - 1 : i;
-    case PAD_CIRCULAR: return ((i % size) + size) % size;
-    case PAD_CONSTANT: break;
+    case PAD_REPLICATE:
+        return i < 0 ? 0 : i >= size ? size - 1 : i;
+    case PAD_CIRCULAR:
+        return ((i % size) + size) % size;
+    case PAD_CONSTANT:
+        break;
     }
     return i;
 }
@@ -521,8 +537,7 @@ static ts_status check_pad(int64_t low, int64_t high, int64_t size, int dim, pad
                         "%lld",
                         (long long)low, (long long)high, dim, (long long)size);
     if (mode == PAD_CIRCULAR && (low > size || high > size))
-        return ts_raise("RuntimeError",
-                        "Padding value causes wrapping around more than once.");
+        return ts_raise("RuntimeError", "Padding value causes wrapping around more than once.");
     if (size == 0 && (low > 0 || high > 0))
         return ts_raise("RuntimeError", "expected a non-empty dimension %d to pad", dim);
     return NULL;

@@ -1,6 +1,4 @@
 /* runtime/ops/ref_view.c - views: other sizes and strides over the same storage. */
-#include <stdlib.h>
-
 #include "runtime/ops/shape_ops.h"
 
 static ts_status shape_text(const int64_t *sizes, int rank, ts_buffer *out) {
@@ -155,13 +153,15 @@ KERNEL(view_dtype) {
                             "self.dim() cannot be 0 to view %s as %s (different element sizes)",
                             rt_dtype_message_name(rt_dtype_of(t)), rt_dtype_message_name(dtype));
         if (strides[last] != 1 && sizes[last] != 1)
-            return ts_raise("RuntimeError", "self.stride(-1) must be 1 to view %s as %s (different "
-                                            "element sizes), but got %lld",
+            return ts_raise("RuntimeError",
+                            "self.stride(-1) must be 1 to view %s as %s (different "
+                            "element sizes), but got %lld",
                             rt_dtype_message_name(rt_dtype_of(t)), rt_dtype_message_name(dtype),
                             (long long)strides[last]);
         if (sizes[last] * from % to)
-            return ts_raise("RuntimeError", "self.size(-1) must be divisible by %lld to view %s as "
-                                            "%s (different element sizes), but got %lld",
+            return ts_raise("RuntimeError",
+                            "self.size(-1) must be divisible by %lld to view %s as "
+                            "%s (different element sizes), but got %lld",
                             (long long)(to / from), rt_dtype_message_name(rt_dtype_of(t)),
                             rt_dtype_message_name(dtype), (long long)sizes[last]);
         sizes[last] = sizes[last] * from / to;
@@ -276,8 +276,9 @@ KERNEL(mH) {
     rt_value conjugate;
     TS_TRY(rt_need_tensor(args[0], &t));
     if (t->rank < 2)
-        return ts_raise("RuntimeError", "tensor.mH is only supported on matrices or batches of "
-                                        "matrices. Got %d-D tensor.",
+        return ts_raise("RuntimeError",
+                        "tensor.mH is only supported on matrices or batches of "
+                        "matrices. Got %d-D tensor.",
                         t->rank);
     TS_TRY(rt_ref_conj(context, args, &conjugate));
     ts_status status = swap(conjugate.as.tensor, t->rank - 2, t->rank - 1, outs);
@@ -335,8 +336,9 @@ static ts_status expand_to(const rt_tensor *t, int64_t *sizes, int rank, rt_valu
         if (sizes[d] != -1)
             continue;
         if (d < rank - t->rank)
-            return ts_raise("RuntimeError", "The expanded size of the tensor (-1) isn't allowed in "
-                                            "a leading, non-existing dimension %d",
+            return ts_raise("RuntimeError",
+                            "The expanded size of the tensor (-1) isn't allowed in "
+                            "a leading, non-existing dimension %d",
                             d);
         sizes[d] = t->sizes[d - (rank - t->rank)];
     }
@@ -412,18 +414,12 @@ ts_status rt_narrowed(const rt_tensor *t, int dim, int64_t start, int64_t length
     return rt_tensor_alias(t, offset, sizes, strides, t->rank, out);
 }
 
-static ts_status narrow_to(const rt_tensor *t, int dim, int64_t start, int64_t length,
-                           int64_t step, rt_value *out) {
+static ts_status narrow_to(const rt_tensor *t, int dim, int64_t start, int64_t length, int64_t step,
+                           rt_value *out) {
     rt_tensor *view;
     TS_TRY(rt_narrowed(t, dim, start, length, step, &view));
     *out = rt_from_tensor(view);
     return NULL;
-}
-
-static int64_t clamp_index(int64_t i, int64_t size) {
-    if (i < 0)
-        i += size;
-    return i < 0 ? 0 : i > size ? size : i;
 }
 
 ts_status rt_sliced(const rt_tensor *t, rt_value dim_value, rt_value start_value,
@@ -436,8 +432,8 @@ ts_status rt_sliced(const rt_tensor *t, rt_value dim_value, rt_value start_value
     int64_t step = rt_is_none(step_value) ? 1 : step_value.as.i, size = t->sizes[dim];
     if (step <= 0)
         return ts_raise("RuntimeError", "slice step must be positive");
-    int64_t start = rt_is_none(start_value) ? 0 : clamp_index(start_value.as.i, size);
-    int64_t end = rt_is_none(end_value) ? size : clamp_index(end_value.as.i, size);
+    int64_t start = rt_is_none(start_value) ? 0 : rt_clamp_index(start_value.as.i, size);
+    int64_t end = rt_is_none(end_value) ? size : rt_clamp_index(end_value.as.i, size);
     int64_t length = end > start ? (end - start - 1) / step + 1 : 0;
     return rt_narrowed(t, dim, start, length, step, out);
 }
@@ -493,9 +489,10 @@ KERNEL(narrow) {
     if (length < 0)
         return ts_raise("RuntimeError", "narrow(): length must be non-negative.");
     if (start < -size || start > size)
-        return ts_raise("IndexError",
-                        "start out of range (expected to be in range of [%lld, %lld], but got %lld)",
-                        (long long)-size, (long long)size, (long long)start);
+        return ts_raise(
+            "IndexError",
+            "start out of range (expected to be in range of [%lld, %lld], but got %lld)",
+            (long long)-size, (long long)size, (long long)start);
     if (start < 0)
         start += size;
     if (start > size - length)
@@ -513,8 +510,9 @@ KERNEL(unfold) {
     int64_t window = args[2].as.i, step = args[3].as.i;
     int64_t size = t->rank ? t->sizes[dim] : 1;
     if (window < 0 || window > size)
-        return ts_raise("RuntimeError", "maximum size for tensor at dimension %d is %lld but size "
-                                        "is %lld",
+        return ts_raise("RuntimeError",
+                        "maximum size for tensor at dimension %d is %lld but size "
+                        "is %lld",
                         dim, (long long)size, (long long)window);
     if (step <= 0)
         return ts_raise("RuntimeError", "step is %lld but must be > 0", (long long)step);
@@ -720,217 +718,7 @@ KERNEL(unflatten) {
     return view_as_sizes(t, sizes, rank, true, outs);
 }
 
-/* ---- lists of parts ---- */
-
-static ts_status push_narrowed(rt_list *list, const rt_tensor *t, int dim, int64_t start,
-                               int64_t length) {
-    rt_tensor *view;
-    TS_TRY(rt_narrowed(t, dim, start, length, 1, &view));
-    ts_status status = rt_list_append(list, rt_from_tensor(view));
-    rt_tensor_release(view);
-    return status;
-}
-
-/* Parts that end at ends[0], ends[1], ... */
-static ts_status split_at(const rt_tensor *t, int dim, const int64_t *starts, const int64_t *ends,
-                          size_t count, rt_value *out) {
-    TS_TRY(rt_list_make(count, out));
-    for (size_t i = 0; i < count; i++) {
-        int64_t length = ends[i] > starts[i] ? ends[i] - starts[i] : 0;
-        ts_status status = push_narrowed(out->as.list, t, dim, starts[i], length);
-        if (status) {
-            rt_release(*out);
-            *out = rt_none();
-            return status;
-        }
-    }
-    return NULL;
-}
-
-static ts_status split_dim(rt_value self, rt_value dim_value, rt_tensor **out, int *out_dim) {
-    TS_TRY(rt_need_tensor(self, out));
-    if ((*out)->rank == 0)
-        return ts_raise("RuntimeError", "split expects at least a 1-dimensional tensor");
-    return rt_wrap_dim(dim_value.as.i, (*out)->rank, out_dim);
-}
-
-static ts_status split_every(const rt_tensor *t, int dim, int64_t length, rt_value *out) {
-    int64_t size = t->sizes[dim];
-    if (length < 0)
-        return ts_raise("RuntimeError", "split expects split_size be non-negative, but got "
-                                        "split_size=%lld",
-                        (long long)length);
-    if (length == 0 && size > 0)
-        return ts_raise("RuntimeError", "split_size can only be 0 if dimension size is 0, but got "
-                                        "dimension size of %lld",
-                        (long long)size);
-    int64_t count = length == 0 || size == 0 ? 1 : (size - 1) / length + 1;
-    TS_TRY(rt_list_make((size_t)count, out));
-    for (int64_t i = 0; i < count; i++) {
-        int64_t start = i * length, left = size - start;
-        ts_status status =
-            push_narrowed(out->as.list, t, dim, start, left < length ? left : length);
-        if (status) {
-            rt_release(*out);
-            *out = rt_none();
-            return status;
-        }
-    }
-    return NULL;
-}
-
-KERNEL(split) {
-    rt_tensor *t;
-    int dim;
-    TS_TRY(split_dim(args[0], args[2], &t, &dim));
-    return split_every(t, dim, args[1].as.i, outs);
-}
-
-KERNEL(split_with_sizes) {
-    rt_tensor *t;
-    int dim;
-    const rt_value *items;
-    size_t count;
-    TS_TRY(split_dim(args[0], args[2], &t, &dim));
-    rt_as_items(args[1], &items, &count);
-    int64_t *bounds = malloc((2 * count + 1) * sizeof *bounds), at = 0;
-    if (!bounds)
-        return ts_no_memory();
-    ts_status status = NULL;
-    for (size_t i = 0; i < count && !status; i++) {
-        int64_t length = rt_as_int(items[i]);
-        bounds[i] = at;
-        if (length < 0 || !ts_add_i64(at, length, &at))
-            status = ts_raise("RuntimeError", "split_with_sizes expects split_sizes have only "
-                                              "non-negative entries");
-        bounds[count + i] = at;
-    }
-    if (!status && at != t->sizes[dim])
-        status = ts_raise("RuntimeError",
-                          "split_with_sizes expects split_sizes to sum exactly to %lld (input "
-                          "tensor's size at dimension %d)",
-                          (long long)t->sizes[dim], dim);
-    if (!status)
-        status = split_at(t, dim, bounds, bounds + count, count, outs);
-    free(bounds);
-    return status;
-}
-
-KERNEL(chunk) {
-    rt_tensor *t;
-    int dim;
-    TS_TRY(split_dim(args[0], args[2], &t, &dim));
-    int64_t chunks = args[1].as.i, size = t->sizes[dim];
-    if (chunks <= 0)
-        return ts_raise("RuntimeError", "chunk expects `chunks` to be greater than 0, got: %lld",
-                        (long long)chunks);
-    if (size == 0) { /* as many empty parts as asked */
-        TS_TRY(rt_list_make(0, outs));
-        for (int64_t i = 0; i < chunks; i++) {
-            ts_status status = push_narrowed(outs[0].as.list, t, dim, 0, 0);
-            if (status) {
-                rt_release(outs[0]);
-                outs[0] = rt_none();
-                return status;
-            }
-        }
-        return NULL;
-    }
-    return split_every(t, dim, (size - 1) / chunks + 1, outs);
-}
-
-KERNEL(unbind) {
-    rt_tensor *t;
-    int dim;
-    TS_TRY(rt_need_tensor(args[0], &t));
-    if (t->rank == 0)
-        return ts_raise("RuntimeError", "Dimension specified as 0 but tensor has no dimensions");
-    TS_TRY(rt_wrap_dim(args[1].as.i, t->rank, &dim));
-    TS_TRY(rt_list_make((size_t)t->sizes[dim], outs));
-    for (int64_t i = 0; i < t->sizes[dim]; i++) {
-        rt_tensor *view;
-        ts_status status = rt_selected(t, dim, i, &view);
-        if (!status) {
-            status = rt_list_append(outs[0].as.list, rt_from_tensor(view));
-            rt_tensor_release(view);
-        }
-        if (status) {
-            rt_release(outs[0]);
-            outs[0] = rt_none();
-            return status;
-        }
-    }
-    return NULL;
-}
-
-static ts_status split_sections(const rt_tensor *t, int dim, int64_t sections, rt_value *out) {
-    if (sections <= 0)
-        return ts_raise("RuntimeError", "number of sections must be larger than 0, got %lld",
-                        (long long)sections);
-    int64_t size = t->sizes[dim], at = 0;
-    TS_TRY(rt_list_make(0, out));
-    for (int64_t i = 0; i < sections; i++) {
-        int64_t length = size / sections + (i < size % sections);
-        ts_status status = push_narrowed(out->as.list, t, dim, at, length);
-        if (status) {
-            rt_release(*out);
-            *out = rt_none();
-            return status;
-        }
-        at += length;
-    }
-    return NULL;
-}
-
-/* The index-th split point: from a list of ints or a 1-d tensor. */
-static ts_status split_indices(const rt_tensor *t, int dim, const int64_t *indices, size_t count,
-                               rt_value *out) {
-    int64_t *bounds = malloc((2 * count + 2) * sizeof *bounds), size = t->sizes[dim];
-    if (!bounds)
-        return ts_no_memory();
-    int64_t start = 0;
-    for (size_t i = 0; i <= count; i++) {
-        int64_t end = i < count ? clamp_index(indices[i], size) : size;
-        bounds[i] = start;
-        bounds[count + 1 + i] = end;
-        start = end;
-    }
-    ts_status status = split_at(t, dim, bounds, bounds + count + 1, count + 1, out);
-    free(bounds);
-    return status;
-}
-
-KERNEL(tensor_split) {
-    rt_tensor *t;
-    int dim;
-    TS_TRY(split_dim(args[0], args[2], &t, &dim));
-    if (args[1].tag == RT_TAG_INT)
-        return split_sections(t, dim, args[1].as.i, outs);
-    if (args[1].tag == RT_TAG_TENSOR && args[1].as.tensor->rank == 0)
-        return split_sections(t, dim, rt_as_int(args[1]), outs);
-    size_t count;
-    const rt_value *items = NULL;
-    rt_tensor *points = args[1].tag == RT_TAG_TENSOR ? args[1].as.tensor : NULL;
-    if (points)
-        count = (size_t)points->element_count;
-    else
-        rt_as_items(args[1], &items, &count);
-    int64_t *indices = malloc((count + 1) * sizeof *indices);
-    if (!indices)
-        return ts_no_memory();
-    if (points) {
-        rt_cursor cursor;
-        size_t at = 0;
-        for (rt_cursor_start(&cursor, points); cursor.left; rt_cursor_next(&cursor))
-            indices[at++] = rt_load_int(rt_dtype_of(points), cursor.data);
-    } else {
-        for (size_t i = 0; i < count; i++)
-            indices[i] = rt_as_int(items[i]);
-    }
-    ts_status status = split_indices(t, dim, indices, count, outs);
-    free(indices);
-    return status;
-}
+/* ---- flags ---- */
 
 KERNEL(detach) {
     rt_tensor *t;
@@ -987,87 +775,3 @@ KERNEL(squeeze_) { return in_place(rt_ref_squeeze, context, args, outs); }
 KERNEL(squeeze_dims_) { return in_place(rt_ref_squeeze_dims, context, args, outs); }
 KERNEL(unsqueeze_) { return in_place(rt_ref_unsqueeze, context, args, outs); }
 KERNEL(as_strided_) { return in_place(rt_ref_as_strided, context, args, outs); }
-
-/* ---- questions ---- */
-
-KERNEL(size) {
-    rt_tensor *t;
-    TS_TRY(rt_need_tensor(args[0], &t));
-    return rt_int_list_make(t->sizes, (size_t)t->rank, outs);
-}
-
-KERNEL(size_int) {
-    rt_tensor *t;
-    int dim;
-    TS_TRY(rt_need_tensor(args[0], &t));
-    if (t->rank == 0)
-        return ts_raise("IndexError", "Dimension specified as %lld but tensor has no dimensions",
-                        (long long)args[1].as.i);
-    TS_TRY(rt_wrap_dim(args[1].as.i, t->rank, &dim));
-    outs[0] = rt_int(t->sizes[dim]);
-    return NULL;
-}
-
-KERNEL(stride) {
-    rt_tensor *t;
-    TS_TRY(rt_need_tensor(args[0], &t));
-    return rt_int_list_make(t->strides, (size_t)t->rank, outs);
-}
-
-KERNEL(stride_int) {
-    rt_tensor *t;
-    int dim;
-    TS_TRY(rt_need_tensor(args[0], &t));
-    if (t->rank == 0)
-        return ts_raise("IndexError", "Dimension specified as %lld but tensor has no dimensions",
-                        (long long)args[1].as.i);
-    TS_TRY(rt_wrap_dim(args[1].as.i, t->rank, &dim));
-    outs[0] = rt_int(t->strides[dim]);
-    return NULL;
-}
-
-#define QUESTION(name, expr)                                                                       \
-    KERNEL(name) {                                                                                 \
-        rt_tensor *t;                                                                              \
-        TS_TRY(rt_need_tensor(args[0], &t));                                                       \
-        outs[0] = (expr);                                                                          \
-        return NULL;                                                                               \
-    }
-QUESTION(numel, rt_int(t->element_count))
-QUESTION(rank, rt_int(t->rank))
-QUESTION(element_size, rt_int(rt_element_bytes(t)))
-QUESTION(storage_offset, rt_int(rt_tensor_offset(t)))
-QUESTION(is_floating_point, rt_bool(rt_dtype_is_float(rt_dtype_of(t))))
-QUESTION(is_complex, rt_bool(rt_dtype_is_complex(rt_dtype_of(t))))
-QUESTION(is_signed, rt_bool(t->dtype != RT_uint8 && t->dtype != RT_bool))
-QUESTION(get_device, rt_int(-1))
-
-KERNEL(is_nonzero) {
-    rt_tensor *t;
-    bool truth;
-    TS_TRY(rt_need_tensor(args[0], &t));
-    TS_TRY(rt_truth(args[0], &truth));
-    outs[0] = rt_bool(truth);
-    return NULL;
-}
-
-KERNEL(is_same_size) {
-    rt_tensor *a, *b;
-    TS_TRY(rt_need_tensor(args[0], &a));
-    TS_TRY(rt_need_tensor(args[1], &b));
-    bool is_same = a->rank == b->rank;
-    for (int d = 0; is_same && d < a->rank; d++)
-        is_same = a->sizes[d] == b->sizes[d];
-    outs[0] = rt_bool(is_same);
-    return NULL;
-}
-
-KERNEL(shape_as_tensor) {
-    rt_tensor *t, *sizes;
-    TS_TRY(rt_need_tensor(args[0], &t));
-    TS_TRY(rt_tensor_make(RT_int64, (int64_t[]){t->rank}, 1, &sizes));
-    if (t->rank)
-        memcpy(sizes->data, t->sizes, (size_t)t->rank * sizeof(int64_t));
-    outs[0] = rt_from_tensor(sizes);
-    return NULL;
-}

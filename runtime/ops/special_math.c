@@ -3,7 +3,8 @@
  * digamma and the Hurwitz zeta function after Cephes (S. Moshier), erfinv after M. Giles,
  * "Approximating the erfinv function", with Newton steps to double precision; modified Bessel
  * functions by power and asymptotic series (Abramowitz and Stegun 9.6.10, 9.7.1) and Steed's
- * continued fraction (Numerical Recipes, bessik); incomplete gamma by series and Lentz's fraction. */
+ * continued fraction (Numerical Recipes, bessik); incomplete gamma by series and Lentz's fraction.
+ */
 #define _XOPEN_SOURCE 700 /* j0, j1, y0, y1 */
 #include <math.h>
 
@@ -41,10 +42,17 @@ double rt_digamma(double x) {
 }
 
 double rt_zeta(double x, double q) {
-    static const double a[] = {12.0, -720.0, 30240.0, -1209600.0, 47900160.0,
-                               -1.8924375803183791606e9, 7.47242496e10,
-                               -2.950130727918164224e12, 1.1646782814350067249e14,
-                               -4.5979787224074726105e15, 1.8152105401943546773e17,
+    static const double a[] = {12.0,
+                               -720.0,
+                               30240.0,
+                               -1209600.0,
+                               47900160.0,
+                               -1.8924375803183791606e9,
+                               7.47242496e10,
+                               -2.950130727918164224e12,
+                               1.1646782814350067249e14,
+                               -4.5979787224074726105e15,
+                               1.8152105401943546773e17,
                                -7.1661652561756670113e18};
     if (x == 1)
         return (double)INFINITY;
@@ -100,17 +108,17 @@ double rt_erfinv(double x) {
         return copysign((double)INFINITY, x);
     double w = -log((1 - x) * (1 + x)), y;
     if (w < 5) {
-        static const double c[] = {2.81022636e-08, 3.43273939e-07, -3.5233877e-06,
-                                   -4.39150654e-06, 0.00021858087, -0.00125372503,
-                                   -0.00417768164, 0.246640727, 1.50140941};
+        static const double c[] = {2.81022636e-08,  3.43273939e-07, -3.5233877e-06,
+                                   -4.39150654e-06, 0.00021858087,  -0.00125372503,
+                                   -0.00417768164,  0.246640727,    1.50140941};
         w -= 2.5;
         y = c[0];
         for (int i = 1; i < 9; i++)
             y = c[i] + y * w;
     } else {
         static const double c[] = {-0.000200214257, 0.000100950558, 0.00134934322,
-                                   -0.00367342844, 0.00573950773, -0.0076224613,
-                                   0.00943887047, 1.00167406, 2.83297682};
+                                   -0.00367342844,  0.00573950773,  -0.0076224613,
+                                   0.00943887047,   1.00167406,     2.83297682};
         w = sqrt(w) - 3;
         y = c[0];
         for (int i = 1; i < 9; i++)
@@ -119,9 +127,7 @@ double rt_erfinv(double x) {
     y *= x;
     const double half_root_pi = 0.88622692545275801365;
     for (int i = 0; i < 2; i++) { /* from 1e-7 to rounding; erfc keeps what 1 - x holds */
-        double error = fabs(x) < 0.5 ? erf(y) - x
-                       : x > 0       ? (1 - x) - erfc(y)
-                                     : erfc(-y) - (1 + x);
+        double error = fabs(x) < 0.5 ? erf(y) - x : x > 0 ? (1 - x) - erfc(y) : erfc(-y) - (1 + x);
         if (x >= 0.5)
             error = (1 - x) - erfc(y);
         double step = error * half_root_pi * exp(y * y);
@@ -156,9 +162,7 @@ static double bessel_i_scaled(int order, double x) {
 }
 
 double rt_bessel_i0e(double x) { return bessel_i_scaled(0, fabs(x)); }
-double rt_bessel_i1e(double x) {
-    return x != x ? x : copysign(bessel_i_scaled(1, fabs(x)), x);
-}
+double rt_bessel_i1e(double x) { return x != x ? x : copysign(bessel_i_scaled(1, fabs(x)), x); }
 double rt_bessel_i0(double x) { return bessel_i_scaled(0, fabs(x)) * exp(fabs(x)); }
 double rt_bessel_i1(double x) { return rt_bessel_i1e(x) * exp(fabs(x)); }
 

@@ -3,26 +3,34 @@
 
 double rt_as_double(rt_value v) {
     switch (v.tag) {
-    case RT_TAG_FLOAT: return v.as.f;
-    case RT_TAG_COMPLEX: return v.as.complex->re;
+    case RT_TAG_FLOAT:
+        return v.as.f;
+    case RT_TAG_COMPLEX:
+        return v.as.complex->re;
     case RT_TAG_TENSOR:
         return v.as.tensor->element_count
                    ? rt_load_double(rt_dtype_of(v.as.tensor), v.as.tensor->data)
                    : 0;
-    case RT_TAG_NONE: return 0;
-    default: return (double)v.as.i;
+    case RT_TAG_NONE:
+        return 0;
+    default:
+        return (double)v.as.i;
     }
 }
 
 int64_t rt_as_int(rt_value v) {
     switch (v.tag) {
-    case RT_TAG_FLOAT: return rt_double_to_int(v.as.f);
-    case RT_TAG_COMPLEX: return rt_double_to_int(v.as.complex->re);
+    case RT_TAG_FLOAT:
+        return rt_double_to_int(v.as.f);
+    case RT_TAG_COMPLEX:
+        return rt_double_to_int(v.as.complex->re);
     case RT_TAG_TENSOR:
         return v.as.tensor->element_count ? rt_load_int(rt_dtype_of(v.as.tensor), v.as.tensor->data)
                                           : 0;
-    case RT_TAG_NONE: return 0;
-    default: return v.as.i;
+    case RT_TAG_NONE:
+        return 0;
+    default:
+        return v.as.i;
     }
 }
 
@@ -101,10 +109,10 @@ ts_status rt_need_tensor(rt_value v, rt_tensor **out) {
 }
 
 const char *rt_dtype_message_name(rt_dtype dtype) {
-    static const char *const names[] = {"Byte",          "Char",        "Short", "Int",
-                                        "Long",          "Half",        "Float", "Double",
-                                        "ComplexHalf",   "ComplexFloat", "ComplexDouble", "Bool",
-                                        "QInt8",         "QUInt8",      "QInt32", "BFloat16"};
+    static const char *const names[] = {"Byte",        "Char",         "Short",         "Int",
+                                        "Long",        "Half",         "Float",         "Double",
+                                        "ComplexHalf", "ComplexFloat", "ComplexDouble", "Bool",
+                                        "QInt8",       "QUInt8",       "QInt32",        "BFloat16"};
     return dtype >= 0 && dtype < RT_DTYPE_COUNT ? names[dtype] : "?";
 }
 
@@ -151,11 +159,20 @@ void rt_promotion_add(rt_promotion *p, rt_value v) {
     case RT_TAG_TENSOR:
         rt_promotion_add_tensor(p, rt_dtype_of(v.as.tensor), v.as.tensor->rank);
         break;
-    case RT_TAG_BOOL: rt_promotion_add_number(p, RT_bool); break;
-    case RT_TAG_INT: rt_promotion_add_number(p, RT_int64); break;
-    case RT_TAG_FLOAT: rt_promotion_add_number(p, RT_float32); break;
-    case RT_TAG_COMPLEX: rt_promotion_add_number(p, RT_complex64); break;
-    default: break;
+    case RT_TAG_BOOL:
+        rt_promotion_add_number(p, RT_bool);
+        break;
+    case RT_TAG_INT:
+        rt_promotion_add_number(p, RT_int64);
+        break;
+    case RT_TAG_FLOAT:
+        rt_promotion_add_number(p, RT_float32);
+        break;
+    case RT_TAG_COMPLEX:
+        rt_promotion_add_number(p, RT_complex64);
+        break;
+    default:
+        break;
     }
 }
 

@@ -7,7 +7,8 @@
 #include "runtime/values/element.h"
 #include "runtime/values/loop.h"
 
-/* The table declares its kernels and rules itself (op_info.c): a definition repeats the prototype. */
+/* The table declares its kernels and rules itself (op_info.c), so each definition repeats the
+ * prototype. */
 #ifndef KERNEL
 #define KERNEL(name)                                                                               \
     ts_status rt_ref_##name(rt_context *context, const rt_value *args, rt_value *outs);            \
@@ -56,7 +57,8 @@ bool rt_str_value_is(rt_value v, const char *text);
 typedef struct rt_promotion {
     rt_dtype dims, zeros, numbers; /* of dimensioned tensors, 0-d tensors, Python numbers */
 } rt_promotion;
-#define RT_PROMOTION_START {RT_DTYPE_UNKNOWN, RT_DTYPE_UNKNOWN, RT_DTYPE_UNKNOWN}
+#define RT_PROMOTION_START                                                                         \
+    { RT_DTYPE_UNKNOWN, RT_DTYPE_UNKNOWN, RT_DTYPE_UNKNOWN }
 void rt_promotion_add(rt_promotion *p, rt_value v);
 void rt_promotion_add_tensor(rt_promotion *p, rt_dtype dtype, int rank);
 void rt_promotion_add_number(rt_promotion *p, rt_dtype dtype);
@@ -64,8 +66,8 @@ rt_dtype rt_promotion_result(const rt_promotion *p);
 
 /* ---- facts ---- */
 static inline rt_fact rt_fact_tensor(rt_dtype dtype, int rank, const rt_dim *dims) {
-    return (rt_fact){.kind = RT_FACT_TENSOR, .dtype = dtype, .rank = rank, .dims = dims,
-                     .dim = RT_DIM_UNKNOWN};
+    return (rt_fact){
+        .kind = RT_FACT_TENSOR, .dtype = dtype, .rank = rank, .dims = dims, .dim = RT_DIM_UNKNOWN};
 }
 static inline bool rt_fact_has_shape(const rt_fact *f) {
     return f->kind == RT_FACT_TENSOR && f->rank >= 0;
@@ -82,8 +84,8 @@ bool rt_fact_dims(const rt_fact *f, rt_dim out[RT_MAX_RANK], int *out_count);
 bool rt_fact_dtype(const rt_fact *f, rt_dtype *out); /* known dtype argument; None gives false */
 /* The broadcast of two shapes of known rank; an error where they can never fit. */
 ts_status rt_fact_broadcast(const rt_infer_context *ic, const rt_dim *a, int a_rank,
-                            const rt_dim *b, int b_rank, rt_dim **out_dims, int *out_rank)
-    TS_WARN_UNUSED;
+                            const rt_dim *b, int b_rank, rt_dim **out_dims,
+                            int *out_rank) TS_WARN_UNUSED;
 rt_dim rt_dim_add(const rt_infer_context *ic, rt_dim a, rt_dim b);
 rt_dim rt_dim_sub(const rt_infer_context *ic, rt_dim a, rt_dim b);
 rt_dim rt_dim_mul(const rt_infer_context *ic, rt_dim a, rt_dim b);

@@ -12,18 +12,25 @@ int64_t rt_double_to_int(double value) {
 
 rt_work rt_work_of(rt_dtype dtype) {
     switch (rt_dtype_category(dtype)) {
-    case 'f': return dtype == RT_float64 ? RT_WORK_DOUBLE : RT_WORK_FLOAT;
-    case 'c': return RT_WORK_COMPLEX;
-    default: return RT_WORK_INT;
+    case 'f':
+        return dtype == RT_float64 ? RT_WORK_DOUBLE : RT_WORK_FLOAT;
+    case 'c':
+        return RT_WORK_COMPLEX;
+    default:
+        return RT_WORK_INT;
     }
 }
 
 size_t rt_work_size(rt_work work) {
     switch (work) {
-    case RT_WORK_FLOAT: return sizeof(float);
-    case RT_WORK_DOUBLE: return sizeof(double);
-    case RT_WORK_INT: return sizeof(int64_t);
-    case RT_WORK_COMPLEX: return sizeof(rt_complex128);
+    case RT_WORK_FLOAT:
+        return sizeof(float);
+    case RT_WORK_DOUBLE:
+        return sizeof(double);
+    case RT_WORK_INT:
+        return sizeof(int64_t);
+    case RT_WORK_COMPLEX:
+        return sizeof(rt_complex128);
     }
     return 0;
 }
@@ -59,8 +66,8 @@ static rt_complex128 half_pair(uint32_t bits) {
 }
 
 static uint32_t pack_half_pair(rt_complex128 c) {
-    return (uint32_t)rt_half_from_float((float)c.re) |
-           (uint32_t)rt_half_from_float((float)c.im) << 16;
+    return (uint32_t)rt_half_from_float((float)c.re) | (uint32_t)rt_half_from_float((float)c.im)
+                                                           << 16;
 }
 
 static rt_complex128 load_complex_of(rt_dtype dtype, const void *data) {
@@ -160,9 +167,15 @@ static void load_int_block(rt_dtype dtype, const char *src, int64_t stride_bytes
 void rt_load_block(rt_work work, rt_dtype dtype, const char *src, int64_t stride_bytes, int64_t n,
                    void *out) {
     switch (work) {
-    case RT_WORK_FLOAT: load_float_block(dtype, src, stride_bytes, n, out); return;
-    case RT_WORK_DOUBLE: load_double_block(dtype, src, stride_bytes, n, out); return;
-    case RT_WORK_INT: load_int_block(dtype, src, stride_bytes, n, out); return;
+    case RT_WORK_FLOAT:
+        load_float_block(dtype, src, stride_bytes, n, out);
+        return;
+    case RT_WORK_DOUBLE:
+        load_double_block(dtype, src, stride_bytes, n, out);
+        return;
+    case RT_WORK_INT:
+        load_int_block(dtype, src, stride_bytes, n, out);
+        return;
     case RT_WORK_COMPLEX: {
         rt_complex128 *c = out;
         bool is_complex = rt_dtype_is_complex(dtype);
@@ -234,9 +247,15 @@ static void store_int_block(rt_dtype dtype, char *dst, int64_t stride_bytes, int
 void rt_store_block(rt_work work, rt_dtype dtype, char *dst, int64_t stride_bytes, int64_t n,
                     const void *in) {
     switch (work) {
-    case RT_WORK_FLOAT: store_float_block(dtype, dst, stride_bytes, n, in); return;
-    case RT_WORK_DOUBLE: store_double_block(dtype, dst, stride_bytes, n, in); return;
-    case RT_WORK_INT: store_int_block(dtype, dst, stride_bytes, n, in); return;
+    case RT_WORK_FLOAT:
+        store_float_block(dtype, dst, stride_bytes, n, in);
+        return;
+    case RT_WORK_DOUBLE:
+        store_double_block(dtype, dst, stride_bytes, n, in);
+        return;
+    case RT_WORK_INT:
+        store_int_block(dtype, dst, stride_bytes, n, in);
+        return;
     case RT_WORK_COMPLEX: {
         const rt_complex128 *c = in;
         bool is_complex = rt_dtype_is_complex(dtype);
@@ -285,9 +304,12 @@ void rt_store_complex(rt_dtype dtype, void *data, rt_complex128 value) {
 
 rt_value rt_load_number(rt_dtype dtype, const void *data) {
     switch (rt_dtype_category(dtype)) {
-    case 'b': return rt_bool(rt_load_int(dtype, data) != 0);
+    case 'b':
+        return rt_bool(rt_load_int(dtype, data) != 0);
     case 'f':
-    case 'c': return rt_float(rt_load_double(dtype, data));
-    default: return rt_int(rt_load_int(dtype, data));
+    case 'c':
+        return rt_float(rt_load_double(dtype, data));
+    default:
+        return rt_int(rt_load_int(dtype, data));
     }
 }

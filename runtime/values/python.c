@@ -10,23 +10,40 @@ ts_status rt_depth_error(void) {
 
 const char *rt_tag_name(rt_value v) {
     switch ((rt_tag)v.tag) {
-    case RT_TAG_NONE: return "NoneType";
-    case RT_TAG_BOOL: return "bool";
-    case RT_TAG_INT: return "int";
-    case RT_TAG_FLOAT: return "float";
-    case RT_TAG_DEVICE: return "torch.device";
-    case RT_TAG_UNINITIALIZED: return "uninitialized";
-    case RT_TAG_COMPLEX: return "complex";
-    case RT_TAG_STR: return "str";
-    case RT_TAG_TENSOR: return "Tensor";
-    case RT_TAG_LIST: return "list";
-    case RT_TAG_TUPLE: return "tuple";
-    case RT_TAG_DICT: return "dict";
-    case RT_TAG_OBJECT: return "object";
-    case RT_TAG_ENUM: return "enum";
-    case RT_TAG_GENERATOR: return "Generator";
-    case RT_TAG_FUNCTION: return "function";
-    case RT_TAG_CAPSULE: return "capsule";
+    case RT_TAG_NONE:
+        return "NoneType";
+    case RT_TAG_BOOL:
+        return "bool";
+    case RT_TAG_INT:
+        return "int";
+    case RT_TAG_FLOAT:
+        return "float";
+    case RT_TAG_DEVICE:
+        return "torch.device";
+    case RT_TAG_UNINITIALIZED:
+        return "uninitialized";
+    case RT_TAG_COMPLEX:
+        return "complex";
+    case RT_TAG_STR:
+        return "str";
+    case RT_TAG_TENSOR:
+        return "Tensor";
+    case RT_TAG_LIST:
+        return "list";
+    case RT_TAG_TUPLE:
+        return "tuple";
+    case RT_TAG_DICT:
+        return "dict";
+    case RT_TAG_OBJECT:
+        return "object";
+    case RT_TAG_ENUM:
+        return "enum";
+    case RT_TAG_GENERATOR:
+        return "Generator";
+    case RT_TAG_FUNCTION:
+        return "function";
+    case RT_TAG_CAPSULE:
+        return "capsule";
     }
     return "?";
 }
@@ -39,24 +56,42 @@ static ts_status tensor_truth(const rt_tensor *t, bool *out) {
                         "Boolean value of Tensor with more than one value is ambiguous");
     rt_dtype dtype = (rt_dtype)t->dtype;
     rt_complex128 c = rt_load_complex(dtype, t->data);
-    *out = rt_dtype_is_float(dtype) || rt_dtype_is_complex(dtype) ? c.re != 0 || c.im != 0
-                                                                  : rt_load_int(dtype, t->data) != 0;
+    *out = rt_dtype_is_float(dtype) || rt_dtype_is_complex(dtype)
+               ? c.re != 0 || c.im != 0
+               : rt_load_int(dtype, t->data) != 0;
     return NULL;
 }
 
 ts_status rt_truth(rt_value v, bool *out) {
     *out = true;
     switch ((rt_tag)v.tag) {
-    case RT_TAG_NONE: *out = false; break;
+    case RT_TAG_NONE:
+        *out = false;
+        break;
     case RT_TAG_BOOL:
-    case RT_TAG_INT: *out = v.as.i != 0; break;
-    case RT_TAG_FLOAT: *out = v.as.f != 0; break;
-    case RT_TAG_COMPLEX: *out = v.as.complex->re != 0 || v.as.complex->im != 0; break;
-    case RT_TAG_STR: *out = v.as.str->length != 0; break;
-    case RT_TAG_LIST: *out = v.as.list->count != 0; break;
-    case RT_TAG_TUPLE: *out = v.as.tuple->count != 0; break;
-    case RT_TAG_DICT: *out = v.as.dict->live_count != 0; break;
-    case RT_TAG_TENSOR: return tensor_truth(v.as.tensor, out);
+    case RT_TAG_INT:
+        *out = v.as.i != 0;
+        break;
+    case RT_TAG_FLOAT:
+        *out = v.as.f != 0;
+        break;
+    case RT_TAG_COMPLEX:
+        *out = v.as.complex->re != 0 || v.as.complex->im != 0;
+        break;
+    case RT_TAG_STR:
+        *out = v.as.str->length != 0;
+        break;
+    case RT_TAG_LIST:
+        *out = v.as.list->count != 0;
+        break;
+    case RT_TAG_TUPLE:
+        *out = v.as.tuple->count != 0;
+        break;
+    case RT_TAG_DICT:
+        *out = v.as.dict->live_count != 0;
+        break;
+    case RT_TAG_TENSOR:
+        return tensor_truth(v.as.tensor, out);
     case RT_TAG_UNINITIALIZED:
         return ts_error_make(TS_ERR_INTERNAL, "an uninitialized value is read");
     case RT_TAG_DEVICE:
@@ -64,7 +99,8 @@ ts_status rt_truth(rt_value v, bool *out) {
     case RT_TAG_ENUM:
     case RT_TAG_GENERATOR:
     case RT_TAG_FUNCTION:
-    case RT_TAG_CAPSULE: break;
+    case RT_TAG_CAPSULE:
+        break;
     }
     return NULL;
 }
@@ -74,11 +110,15 @@ bool rt_is(rt_value a, rt_value b) {
         return false;
     switch ((rt_tag)a.tag) {
     case RT_TAG_NONE:
-    case RT_TAG_UNINITIALIZED: return true;
+    case RT_TAG_UNINITIALIZED:
+        return true;
     case RT_TAG_BOOL:
-    case RT_TAG_INT: return a.as.i == b.as.i;
-    case RT_TAG_FLOAT: return memcmp(&a.as.f, &b.as.f, sizeof a.as.f) == 0;
-    case RT_TAG_DEVICE: return a.as.i == b.as.i && a.aux == b.aux;
+    case RT_TAG_INT:
+        return a.as.i == b.as.i;
+    case RT_TAG_FLOAT:
+        return memcmp(&a.as.f, &b.as.f, sizeof a.as.f) == 0;
+    case RT_TAG_DEVICE:
+        return a.as.i == b.as.i && a.aux == b.aux;
     case RT_TAG_ENUM:
         return a.as.enumeration == b.as.enumeration ||
                (a.as.enumeration->class_ == b.as.enumeration->class_ &&
@@ -92,7 +132,8 @@ bool rt_is(rt_value a, rt_value b) {
     case RT_TAG_OBJECT:
     case RT_TAG_GENERATOR:
     case RT_TAG_FUNCTION:
-    case RT_TAG_CAPSULE: return a.as.counted == b.as.counted;
+    case RT_TAG_CAPSULE:
+        return a.as.counted == b.as.counted;
     }
     return false;
 }
@@ -183,8 +224,11 @@ static ts_status equal_at(rt_value a, rt_value b, int depth, bool *out) {
     case RT_TAG_TUPLE:
         return equal_items(a.as.tuple->items, a.as.tuple->count, b.as.tuple->items,
                            b.as.tuple->count, depth - 1, out);
-    case RT_TAG_DICT: return equal_dicts(a.as.dict, b.as.dict, depth - 1, out);
-    default: *out = rt_is(a, b); return NULL;
+    case RT_TAG_DICT:
+        return equal_dicts(a.as.dict, b.as.dict, depth - 1, out);
+    default:
+        *out = rt_is(a, b);
+        return NULL;
     }
 }
 
@@ -194,8 +238,8 @@ ts_status rt_equal(rt_value a, rt_value b, bool *out) {
 
 static ts_status compare_at(rt_value a, rt_value b, int depth, int *out);
 
-static ts_status compare_items(const rt_value *a, size_t a_count, const rt_value *b,
-                               size_t b_count, int depth, int *out) {
+static ts_status compare_items(const rt_value *a, size_t a_count, const rt_value *b, size_t b_count,
+                               int depth, int *out) {
     for (size_t i = 0; i < a_count && i < b_count; i++) {
         bool is_equal;
         TS_TRY(equal_at(a[i], b[i], depth, &is_equal));
@@ -219,8 +263,8 @@ static ts_status compare_at(rt_value a, rt_value b, int depth, int *out) {
         return NULL;
     }
     if (a.tag == b.tag && a.tag == RT_TAG_LIST)
-        return compare_items(a.as.list->items, a.as.list->count, b.as.list->items,
-                             b.as.list->count, depth - 1, out);
+        return compare_items(a.as.list->items, a.as.list->count, b.as.list->items, b.as.list->count,
+                             depth - 1, out);
     if (a.tag == b.tag && a.tag == RT_TAG_TUPLE)
         return compare_items(a.as.tuple->items, a.as.tuple->count, b.as.tuple->items,
                              b.as.tuple->count, depth - 1, out);
@@ -232,9 +276,7 @@ ts_status rt_compare(rt_value a, rt_value b, int *out) {
     return compare_at(a, b, RT_VALUE_DEPTH, out);
 }
 
-static uint64_t hash_pointer(const void *pointer) {
-    return ts_hash64(&pointer, sizeof pointer, 7);
-}
+static uint64_t hash_pointer(const void *pointer) { return ts_hash64(&pointer, sizeof pointer, 7); }
 
 /* Numbers that are equal hash alike, whatever their type. */
 static uint64_t hash_double(double f) {
@@ -250,17 +292,27 @@ static ts_status hash_at(rt_value v, int depth, uint64_t *out) {
     if (depth <= 0)
         return rt_depth_error();
     switch ((rt_tag)v.tag) {
-    case RT_TAG_NONE: *out = 3; return NULL;
+    case RT_TAG_NONE:
+        *out = 3;
+        return NULL;
     case RT_TAG_BOOL:
-    case RT_TAG_INT: *out = ts_hash64(&v.as.i, sizeof v.as.i, 1); return NULL;
-    case RT_TAG_FLOAT: *out = hash_double(v.as.f); return NULL;
-    case RT_TAG_DEVICE: *out = ts_hash64(&v.as.i, sizeof v.as.i, 16 + v.aux); return NULL;
+    case RT_TAG_INT:
+        *out = ts_hash64(&v.as.i, sizeof v.as.i, 1);
+        return NULL;
+    case RT_TAG_FLOAT:
+        *out = hash_double(v.as.f);
+        return NULL;
+    case RT_TAG_DEVICE:
+        *out = ts_hash64(&v.as.i, sizeof v.as.i, 16 + v.aux);
+        return NULL;
     case RT_TAG_COMPLEX:
         *out = hash_double(v.as.complex->re);
         if (v.as.complex->im != 0)
             *out = *out * 31 + hash_double(v.as.complex->im);
         return NULL;
-    case RT_TAG_STR: *out = ts_hash64(v.as.str->data, v.as.str->length, 4); return NULL;
+    case RT_TAG_STR:
+        *out = ts_hash64(v.as.str->data, v.as.str->length, 4);
+        return NULL;
     case RT_TAG_TUPLE:
         *out = 5;
         for (size_t i = 0; i < v.as.tuple->count; i++) {
@@ -281,7 +333,9 @@ static ts_status hash_at(rt_value v, int depth, uint64_t *out) {
     case RT_TAG_OBJECT:
     case RT_TAG_GENERATOR:
     case RT_TAG_FUNCTION:
-    case RT_TAG_CAPSULE: *out = hash_pointer(v.as.pointer); return NULL;
+    case RT_TAG_CAPSULE:
+        *out = hash_pointer(v.as.pointer);
+        return NULL;
     }
     return NULL;
 }

@@ -113,9 +113,12 @@ static void print_device(ts_buffer *out, rt_value v, bool is_repr) {
 
 /* Length of the UTF-8 sequence at p and its code point; 0 where it is none. */
 static size_t decode_utf8(const unsigned char *p, size_t left, uint32_t *out) {
-    size_t length = p[0] < 0x80 ? 1 : p[0] < 0xc2 ? 0 : p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3
-                  : p[0] < 0xf5                                                     ? 4
-                                                                                    : 0;
+    size_t length = p[0] < 0x80   ? 1
+                    : p[0] < 0xc2 ? 0
+                    : p[0] < 0xe0 ? 2
+                    : p[0] < 0xf0 ? 3
+                    : p[0] < 0xf5 ? 4
+                                  : 0;
     if (length == 0 || length > left)
         return 0;
     uint32_t c = length == 1 ? p[0] : p[0] & (0xffu >> (length + 1));
@@ -134,8 +137,7 @@ static bool is_printable(uint32_t c) {
     return c >= 0x20 && c != 0x7f && !(c >= 0x80 && c <= 0xa0) && c != 0xad &&
            !(c >= 0x2000 && c <= 0x200f) && !(c >= 0x2028 && c <= 0x202f) &&
            !(c >= 0x205f && c <= 0x206f) && c != 0x3000 && c != 0xfeff &&
-           !(c >= 0xd800 && c <= 0xf8ff) && !(c >= 0xfff0 && c <= 0xfffb) &&
-           !(c >= 0xe0000);
+           !(c >= 0xd800 && c <= 0xf8ff) && !(c >= 0xfff0 && c <= 0xfffb) && !(c >= 0xe0000);
 }
 
 static void print_quoted(ts_buffer *out, ts_str s) {
@@ -228,33 +230,52 @@ static ts_status print_value(ts_buffer *out, rt_value v, bool is_repr, int depth
     if (depth <= 0)
         return rt_depth_error();
     switch ((rt_tag)v.tag) {
-    case RT_TAG_NONE: ts_buffer_text(out, "None"); return NULL;
-    case RT_TAG_BOOL: ts_buffer_text(out, v.as.i ? "True" : "False"); return NULL;
-    case RT_TAG_INT: ts_buffer_format(out, "%lld", (long long)v.as.i); return NULL;
-    case RT_TAG_FLOAT: print_double(out, v.as.f, true); return NULL;
-    case RT_TAG_DEVICE: print_device(out, v, is_repr); return NULL;
-    case RT_TAG_UNINITIALIZED: ts_buffer_text(out, "<uninitialized>"); return NULL;
-    case RT_TAG_COMPLEX: print_complex(out, v.as.complex); return NULL;
+    case RT_TAG_NONE:
+        ts_buffer_text(out, "None");
+        return NULL;
+    case RT_TAG_BOOL:
+        ts_buffer_text(out, v.as.i ? "True" : "False");
+        return NULL;
+    case RT_TAG_INT:
+        ts_buffer_format(out, "%lld", (long long)v.as.i);
+        return NULL;
+    case RT_TAG_FLOAT:
+        print_double(out, v.as.f, true);
+        return NULL;
+    case RT_TAG_DEVICE:
+        print_device(out, v, is_repr);
+        return NULL;
+    case RT_TAG_UNINITIALIZED:
+        ts_buffer_text(out, "<uninitialized>");
+        return NULL;
+    case RT_TAG_COMPLEX:
+        print_complex(out, v.as.complex);
+        return NULL;
     case RT_TAG_STR:
         if (is_repr)
             print_quoted(out, rt_str_text(v.as.str));
         else
             ts_buffer_str(out, rt_str_text(v.as.str));
         return NULL;
-    case RT_TAG_TENSOR: rt_tensor_print(v.as.tensor, out); return NULL;
+    case RT_TAG_TENSOR:
+        rt_tensor_print(v.as.tensor, out);
+        return NULL;
     case RT_TAG_LIST:
         ts_buffer_char(out, '[');
         TS_TRY(print_items(out, v.as.list->items, v.as.list->count, depth - 1));
         ts_buffer_char(out, ']');
         return NULL;
-    case RT_TAG_TUPLE: return print_tuple(out, v.as.tuple, depth - 1);
-    case RT_TAG_DICT: return print_dict(out, v.as.dict, depth - 1);
+    case RT_TAG_TUPLE:
+        return print_tuple(out, v.as.tuple, depth - 1);
+    case RT_TAG_DICT:
+        return print_dict(out, v.as.dict, depth - 1);
     case RT_TAG_OBJECT:
         ts_buffer_char(out, '<');
         ts_buffer_str(out, v.as.object->class_->name);
         ts_buffer_format(out, " object at %p>", v.as.pointer);
         return NULL;
-    case RT_TAG_ENUM: return print_enum(out, v.as.enumeration, is_repr, depth - 1);
+    case RT_TAG_ENUM:
+        return print_enum(out, v.as.enumeration, is_repr, depth - 1);
     case RT_TAG_GENERATOR:
     case RT_TAG_FUNCTION:
     case RT_TAG_CAPSULE:

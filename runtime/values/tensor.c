@@ -48,8 +48,7 @@ ts_status rt_storage_wrap(void *data, size_t bytes, void (*release)(rt_storage *
 }
 
 void rt_storage_release(rt_storage *storage) {
-    if (!storage ||
-        atomic_fetch_sub_explicit(&storage->references, 1, memory_order_acq_rel) != 1)
+    if (!storage || atomic_fetch_sub_explicit(&storage->references, 1, memory_order_acq_rel) != 1)
         return;
     if (storage->release)
         storage->release(storage);
@@ -94,8 +93,7 @@ static ts_status make_header(rt_dtype dtype, const int64_t *sizes, const int64_t
         return ts_error_make(TS_ERR_INTERNAL, "tensor of unknown dtype %d", (int)dtype);
     for (int d = 0; d < rank; d++)
         if (sizes[d] < 0)
-            return ts_raise("RuntimeError",
-                            "Trying to create tensor with negative dimension %lld",
+            return ts_raise("RuntimeError", "Trying to create tensor with negative dimension %lld",
                             (long long)sizes[d]);
     int64_t count;
     if (!rt_element_count(sizes, rank, &count))

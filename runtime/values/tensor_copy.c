@@ -21,11 +21,16 @@ static void copy_same(char *dst, int64_t dst_stride, const char *src, int64_t sr
         memcpy(dst + i * dst_stride, &x, sizeof x);                                                \
     }
     switch (size) {
-    case 1: MOVE(uint8_t) break;
-    case 2: MOVE(uint16_t) break;
-    case 4: MOVE(uint32_t) break;
-    case 8: MOVE(uint64_t) break;
-    default: MOVE(rt_complex128) break;
+    case 1:
+        MOVE(uint8_t) break;
+    case 2:
+        MOVE(uint16_t) break;
+    case 4:
+        MOVE(uint32_t) break;
+    case 8:
+        MOVE(uint64_t) break;
+    default:
+        MOVE(rt_complex128) break;
     }
 #undef MOVE
 }
@@ -239,10 +244,18 @@ ts_status rt_tensor_from_number(rt_value number, rt_dtype dtype, rt_tensor **out
     *out = NULL;
     rt_dtype own;
     switch (number.tag) {
-    case RT_TAG_BOOL: own = RT_bool; break;
-    case RT_TAG_INT: own = RT_int64; break;
-    case RT_TAG_FLOAT: own = RT_float32; break;
-    case RT_TAG_COMPLEX: own = RT_complex64; break;
+    case RT_TAG_BOOL:
+        own = RT_bool;
+        break;
+    case RT_TAG_INT:
+        own = RT_int64;
+        break;
+    case RT_TAG_FLOAT:
+        own = RT_float32;
+        break;
+    case RT_TAG_COMPLEX:
+        own = RT_complex64;
+        break;
     default:
         return ts_error_make(TS_ERR_INTERNAL, "expected a number, found %s", rt_tag_name(number));
     }
@@ -261,8 +274,7 @@ ts_status rt_tensor_from_number(rt_value number, rt_dtype dtype, rt_tensor **out
 ts_status rt_tensor_item(const rt_tensor *t, rt_value *out) {
     *out = rt_none();
     if (t->element_count != 1)
-        return ts_raise("RuntimeError",
-                        "a Tensor with %lld elements cannot be converted to Scalar",
+        return ts_raise("RuntimeError", "a Tensor with %lld elements cannot be converted to Scalar",
                         (long long)t->element_count);
     if (rt_dtype_is_complex((rt_dtype)t->dtype)) {
         rt_complex128 c = rt_load_complex((rt_dtype)t->dtype, t->data);

@@ -53,8 +53,8 @@ static void survey(formatter *f, double x) {
 
 static void settle(formatter *f) {
     if (f->has_values)
-        f->is_scientific = f->high / f->low > 1000.0 || f->high > 1e8 ||
-                           (!f->is_whole && f->low < 1e-4);
+        f->is_scientific =
+            f->high / f->low > 1000.0 || f->high > 1e8 || (!f->is_whole && f->low < 1e-4);
 }
 
 static void widen(formatter *f, double x) {
@@ -228,10 +228,14 @@ static void add_suffix(ts_buffer *out, size_t start, const char *text) {
 static void print_elements(const rt_tensor *t, ts_buffer *out) {
     rt_dtype dtype = (rt_dtype)t->dtype;
     bool is_complex = rt_dtype_is_complex(dtype);
-    formatter start = {.is_float = is_complex || rt_dtype_is_float(dtype), .is_whole = true,
-                       .width = 1};
-    printer p = {.tensor = t, .out = out, .summarize = t->element_count > THRESHOLD,
-                 .is_complex = is_complex, .real = start, .imaginary = start};
+    formatter start = {
+        .is_float = is_complex || rt_dtype_is_float(dtype), .is_whole = true, .width = 1};
+    printer p = {.tensor = t,
+                 .out = out,
+                 .summarize = t->element_count > THRESHOLD,
+                 .is_complex = is_complex,
+                 .real = start,
+                 .imaginary = start};
     if (start.is_float) {
         visit(&p, 0, t->data, see_range);
         settle(&p.real);
@@ -259,9 +263,9 @@ void rt_tensor_print(const rt_tensor *t, ts_buffer *out) {
     } else {
         print_elements(t, out);
     }
-    bool is_default = dtype == RT_float32 ||
-                      (t->element_count > 0 && (dtype == RT_int64 || dtype == RT_bool ||
-                                                dtype == RT_complex64));
+    bool is_default =
+        dtype == RT_float32 ||
+        (t->element_count > 0 && (dtype == RT_int64 || dtype == RT_bool || dtype == RT_complex64));
     if (!is_default) {
         snprintf(text, sizeof text, "dtype=torch.%s", rt_dtype_name(dtype));
         add_suffix(out, start, text);

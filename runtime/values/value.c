@@ -63,8 +63,11 @@ static void destroy_contents(doomed *queue, rt_counted *counted) {
         free(object->fields);
         break;
     }
-    case RT_TAG_ENUM: drop(queue, ((rt_enum *)counted)->value); break;
-    case RT_TAG_GENERATOR: break; /* one block */
+    case RT_TAG_ENUM:
+        drop(queue, ((rt_enum *)counted)->value);
+        break;
+    case RT_TAG_GENERATOR:
+        break; /* one block */
     case RT_TAG_FUNCTION:
     case RT_TAG_CAPSULE: {
         rt_capsule *capsule = (rt_capsule *)counted;
@@ -79,7 +82,8 @@ static void destroy_contents(doomed *queue, rt_counted *counted) {
     case RT_TAG_INT:
     case RT_TAG_FLOAT:
     case RT_TAG_DEVICE:
-    case RT_TAG_UNINITIALIZED: break;
+    case RT_TAG_UNINITIALIZED:
+        break;
     }
 }
 

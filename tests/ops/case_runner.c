@@ -179,7 +179,9 @@ static bool same(rt_value a, rt_value b) {
 static rt_fact fact_of(ts_arena *arena, rt_value v) {
     rt_fact f = {.kind = RT_FACT_OTHER, .dim = RT_DIM_UNKNOWN, .is_known = true};
     switch (v.tag) {
-    case RT_TAG_NONE: f.kind = RT_FACT_NONE; break;
+    case RT_TAG_NONE:
+        f.kind = RT_FACT_NONE;
+        break;
     case RT_TAG_BOOL:
     case RT_TAG_INT:
         f.kind = v.tag == RT_TAG_INT ? RT_FACT_INT : RT_FACT_BOOL;
@@ -189,7 +191,9 @@ static rt_fact fact_of(ts_arena *arena, rt_value v) {
         f.kind = RT_FACT_FLOAT;
         f.f = v.as.f;
         break;
-    case RT_TAG_COMPLEX: f.kind = RT_FACT_COMPLEX; break;
+    case RT_TAG_COMPLEX:
+        f.kind = RT_FACT_COMPLEX;
+        break;
     case RT_TAG_STR:
         f.kind = RT_FACT_STR;
         f.s = rt_str_text(v.as.str);
@@ -210,7 +214,8 @@ static rt_fact fact_of(ts_arena *arena, rt_value v) {
         f.items = items;
         break;
     }
-    default: break;
+    default:
+        break;
     }
     return f;
 }
@@ -229,7 +234,8 @@ static bool fact_holds(const rt_fact *f, rt_value v) {
         return true;
     }
     case RT_FACT_BOOL:
-    case RT_FACT_INT: return !f->is_known || f->dim == v.as.i;
+    case RT_FACT_INT:
+        return !f->is_known || f->dim == v.as.i;
     case RT_FACT_LIST:
         if (v.tag != RT_TAG_LIST || (f->count_known && f->count != v.as.list->count))
             return false;
@@ -243,7 +249,8 @@ static bool fact_holds(const rt_fact *f, rt_value v) {
     case RT_FACT_COMPLEX:
     case RT_FACT_STR:
     case RT_FACT_DEVICE:
-    case RT_FACT_OTHER: return true;
+    case RT_FACT_OTHER:
+        return true;
     }
     return true;
 }
