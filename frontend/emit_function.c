@@ -323,8 +323,11 @@ em_signature *em_signature_of(fe_context *fe, fe_function *f, ir_class *self_cla
         } else if (out->has_default && !rt_is_none(out->default_value)) {
             out->type = ir_type_forget(fe->module, ir_type_of_value(fe->module, out->default_value));
         }
-        if (!out->type)
+        if (!out->type) {
             out->type = ir_type_any_tensor(fe->module);
+            if (out->has_default && rt_is_none(out->default_value)) /* targets=None */
+                out->type = ir_type_optional(fe->module, out->type);
+        }
         if (out->has_default && out->type->kind == IR_FLOAT && out->default_value.tag == RT_TAG_INT)
             out->default_value = rt_float((double)out->default_value.as.i);
         if (a->is_star)

@@ -136,6 +136,79 @@ static const ir_type *field_type(evaluator *ev, const fe_class *class_, const ev
     return ir_type_forget(m, ir_type_of_value(m, v));
 }
 
+/* ---- attributes that no method assigns ---- */
+
+static void note_list(const ast_list *list, fe_map *names, ts_arena *arena, bool in_method);
+
+/* Attributes assigned in functions other than __init__, by name; "*" where setattr is called. Depth
+ * is the tree's. */
+static void note_assigned(const ast_node *n, fe_map *names, ts_arena *arena, bool in_method) {
+    if (!n)
+        return;
+    if (n->kind == AST_FUNCTION)
+        in_method = !ts_str_is(n->text, "__init__");
+    bool is_store = n->kind == AST_ASSIGN || n->kind == AST_AUG_ASSIGN || n->kind == AST_ANN_ASSIGN ||
+                    n->kind == AST_FOR || n->kind == AST_WITH_ITEM || n->kind == AST_DELETE;
+    if (in_method && is_store) {
+        const ast_node *targets[1] = {n->kind == AST_WITH_ITEM ? n->right : n->left};
+        const ast_node *const *list = targets;
+        size_t count = 1;
+        if (n->kind == AST_ASSIGN || n->kind == AST_DELETE) {
+            list = (const ast_node *const *)n->list.items;
+            count = n->list.count;
+        }
+        for (size_t i = 0; i < count; i++) {
+            const ast_node *t = list[i];
+            if (t && t->kind == AST_ATTRIBUTE)
+                fe_map_set(arena, names, t->text, names);
+            for (size_t k = 0; t && (t->kind == AST_TUPLE || t->kind == AST_LIST) && k < t->list.count; k++)
+                if (t->list.items[k]->kind == AST_ATTRIBUTE)
+                    fe_map_set(arena, names, t->list.items[k]->text, names);
+        }
+    }
+    if (n->kind == AST_CALL && n->left->kind == AST_NAME &&
+        (ts_str_is(n->left->text, "setattr") || ts_str_is(n->left->text, "delattr")) && in_method)
+        fe_map_set(arena, names, TS_STR("*"), names);
+    note_assigned(n->left, names, arena, in_method);
+    note_assigned(n->right, names, arena, in_method);
+    note_assigned(n->test, names, arena, in_method);
+    note_list(&n->list, names, arena, in_method);
+    note_list(&n->body, names, arena, in_method);
+    note_list(&n->orelse, names, arena, in_method);
+    note_list(&n->finally_body, names, arena, in_method);
+}
+
+static void note_list(const ast_list *list, fe_map *names, ts_arena *arena, bool in_method) {
+    for (size_t i = 0; i < list->count; i++)
+        note_assigned(list->items[i], names, arena, in_method);
+}
+
+/* Numbers, strings and None that stay as __init__ left them are constants of the class: branches on
+ * them are taken at compile time, as if the other arm were not there. */
+static bool is_never_assigned(evaluator *ev, const fe_class *class_, ts_str name) {
+    if (!ev->tree || ts_str_is(name, "training"))
+        return false;
+    if (!ev->assigned.capacity) {
+        fe_map_set(ev->arena, &ev->assigned, TS_STR(""), &ev->assigned);
+        note_assigned(ev->tree, &ev->assigned, ev->arena, false);
+    }
+    for (size_t k = 0; k <= class_->ancestor_count; k++) {
+        const fe_class *c = k ? class_->ancestors[k - 1] : class_;
+        char key[sizeof(void *)];
+        ts_str id = ev_pointer_key(ev, c, key);
+        if (!c->is_library || !c->node || fe_map_get(&ev->assigned, id))
+            continue;
+        fe_map_set(ev->arena, &ev->assigned, ts_arena_str(ev->arena, id), &ev->assigned);
+        note_assigned(c->node, &ev->assigned, ev->arena, false);
+    }
+    return !fe_map_get(&ev->assigned, name) && !fe_map_get(&ev->assigned, TS_STR("*"));
+}
+
+static bool is_scalar(rt_value v) {
+    return v.tag == RT_TAG_NONE || v.tag == RT_TAG_BOOL || v.tag == RT_TAG_INT ||
+           v.tag == RT_TAG_FLOAT || v.tag == RT_TAG_STR;
+}
+
 /* ---- static attributes ---- */
 
 static void keep_static(evaluator *ev, const ir_class *c, ts_str name, rt_value v) {
@@ -237,7 +310,10 @@ static ts_status finish_module(evaluator *ev, rt_object *o, ev_instance *i, int 
         }
         coerce(f->type, &o->fields[k], 0);
         v = o->fields[k];
-        if ((is_final || is_listed_constant(class_, f->name)) && !holds_tensors_or_objects(v, 0)) {
+        bool is_constant = is_final || is_listed_constant(class_, f->name) ||
+                           (is_scalar(v) && i->fields[k].kind == EV_PLAIN &&
+                            is_never_assigned(ev, class_, f->name));
+        if (is_constant && !holds_tensors_or_objects(v, 0)) {
             f->is_constant = true;
             f->constant = v;
             ir_module_retain(ev->fe->module, v);

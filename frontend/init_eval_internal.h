@@ -91,6 +91,8 @@ struct fe_script { /* fe->script */
     fe_map shared_classes; /* class and field types -> ir_class* */
     rt_value enum_last;    /* enum.auto() */
     int64_t class_counter;
+    const ast_node *tree; /* the script's */
+    fe_map assigned;      /* attributes that methods assign, by name; and classes looked at */
     const fe_map *names; /* all identifiers of the script, for import * */
     fe_map rows; /* operator name -> its rows in the core table */
     fe_scope **scopes; /* whose values are ours */

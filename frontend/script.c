@@ -71,6 +71,7 @@ static ts_status run(evaluator *ev, const fe_source *source, const ast_node *tre
     fe_map *names = TS_NEW(ev->arena, fe_map);
     note_names(tree, names, ev->arena);
     ev->names = names;
+    ev->tree = tree;
     ts_status status = ev_block(ev, &frame, &tree->body, &flow);
     ev_frame_deinit(&frame);
     return status;
