@@ -231,7 +231,8 @@ bool ir_const_double(const ir_value *v, double *out) {
 
 bool ir_const_int_list(const ir_value *v, int64_t *out, size_t max, size_t *out_count) {
     if (v->def && v->def->opcode == IR_OP_LIST) {
-        if (v->def->operand_count > max)
+        /* What it holds when it is made is what its readers see only while nobody changes it. */
+        if (v->def->operand_count > max || !ir_list_is_stable(v))
             return false;
         for (size_t i = 0; i < v->def->operand_count; i++)
             if (!ir_const_int(v->def->operands[i], &out[i]))

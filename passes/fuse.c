@@ -451,6 +451,8 @@ static bool view_must_copy(fusion *f, ir_op *op) {
     ir_value *v = op->results[0];
     if (ir_view_kind_of(op) != IR_VIEW_RESHAPE)
         return false;
+    if (f->writes_tensors) /* writes through the view are seen below it, where it is one */
+        return false;
     return base_below(f, v, &strided, 0) == v;
 }
 
