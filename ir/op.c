@@ -230,6 +230,8 @@ bool ir_const_double(const ir_value *v, double *out) {
 }
 
 bool ir_const_int_list(const ir_value *v, int64_t *out, size_t max, size_t *out_count) {
+    if (!ir_list_is_stable(v)) /* somebody appends to it or sets an item */
+        return false;
     if (v->def && v->def->opcode == IR_OP_LIST) {
         /* What it holds when it is made is what its readers see only while nobody changes it. */
         if (v->def->operand_count > max || !ir_list_is_stable(v))
