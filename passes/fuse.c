@@ -449,7 +449,8 @@ static bool start_with_view(fusion *f, group *g, ir_op *root) {
 static bool view_must_copy(fusion *f, ir_op *op) {
     ir_strided strided;
     ir_value *v = op->results[0];
-    if (ir_view_kind_of(op) != IR_VIEW_RESHAPE)
+    /* Where tensors are written a view has to stay one; the operator itself knows when it is. */
+    if (ir_view_kind_of(op) != IR_VIEW_RESHAPE || f->writes_tensors)
         return false;
     if (f->writes_tensors) /* writes through the view are seen below it, where it is one */
         return false;
