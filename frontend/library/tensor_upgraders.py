@@ -20,23 +20,6 @@ def upgraded_div_0_3__Scalar(self: Tensor, other: number) -> Tensor:
     return torch.div(self, other, rounding_mode="trunc")
 
 
-# Numbers divide as ever; they share the operator's name.
-def upgraded_div_0_3__int(a: int, b: int) -> float:
-    return a / b
-
-
-def upgraded_div_0_3__float(a: float, b: float) -> float:
-    return a / b
-
-
-def upgraded_div_0_3__complex(a: complex, b: complex) -> complex:
-    return a / b
-
-
-def upgraded_div_0_3(a: number, b: number) -> float:
-    return torch.div(a, b)
-
-
 def upgraded_div_inplace_0_3__Tensor(self: Tensor, other: Tensor) -> Tensor:
     if self.is_floating_point():
         return self.div_(other)
