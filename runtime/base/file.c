@@ -60,10 +60,27 @@ static bool write_all(int fd, const char *data, size_t length) {
     return true;
 }
 
+/* A device, a pipe: nothing that could be replaced by renaming. */
+static ts_status write_in_place(const char *path, const ts_file_part *parts, size_t count) {
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    if (fd < 0)
+        return io_error(path, "open");
+    ts_status status = NULL;
+    for (size_t i = 0; i < count && !status; i++)
+        if (!write_all(fd, parts[i].data, parts[i].length))
+            status = io_error(path, "write");
+    if (close(fd) != 0 && !status)
+        status = io_error(path, "write");
+    return status;
+}
+
 ts_status ts_file_write(const char *path, const ts_file_part *parts, size_t count) {
     struct stat info;
-    if (stat(path, &info) == 0 && S_ISDIR(info.st_mode))
-        return ts_error_make(TS_ERR_IO, "%s: cannot write: it is a folder", path);
+    if (stat(path, &info) == 0 && !S_ISREG(info.st_mode)) {
+        if (S_ISDIR(info.st_mode))
+            return ts_error_make(TS_ERR_IO, "%s: cannot write: it is a folder", path);
+        return write_in_place(path, parts, count);
+    }
     size_t size = strlen(path) + 16;
     char *temporary = malloc(size);
     if (!temporary)

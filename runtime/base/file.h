@@ -19,7 +19,8 @@ typedef struct ts_file_part {
 } ts_file_part;
 
 /* Writes the parts one after the other to a temporary name in the same folder and renames it:
- * path holds the old bytes or all of the new ones. On an error nothing is left behind. */
+ * path holds the old bytes or all of the new ones. On an error nothing is left behind. A device or
+ * a pipe is written to as it is. */
 ts_status ts_file_write(const char *path, const ts_file_part *parts, size_t count) TS_WARN_UNUSED;
 
 #endif
