@@ -54,6 +54,10 @@ static ts_status load(const char *script) {
 static rt_value attribute(const char *name) {
     ck_assert_int_eq(module->root.tag, RT_TAG_OBJECT);
     const rt_object *o = module->root.as.object;
+    const ir_class *c = o->class_->info;
+    for (size_t i = 0; i < c->field_count; i++) /* scalars that nobody assigns */
+        if (c->fields[i].is_constant && ts_str_equal(c->fields[i].name, ts_str_of(name)))
+            return c->fields[i].constant;
     int64_t at = rt_class_field(o->class_, ts_str_of(name));
     ck_assert_msg(at >= 0, "%s", name);
     return o->fields[at];
@@ -162,6 +166,26 @@ START_TEST(refusals) {
 }
 END_TEST
 
+static bool is_constant(const char *name) {
+    const ir_class *c = module->root.as.object->class_->info;
+    for (size_t i = 0; i < c->field_count; i++)
+        if (ts_str_equal(c->fields[i].name, ts_str_of(name)))
+            return c->fields[i].is_constant;
+    return false;
+}
+
+START_TEST(constants) {
+    ts_status status = load("class M(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+                            "        self.a = 1\n        self.b = 2\n        self.c = [3]\n"
+                            "    def forward(self, x: int) -> int:\n        self.b += x\n        return x\n");
+    ck_assert_msg(status == NULL, "%s", ts_status_message(status));
+    ck_assert(is_constant("a"));
+    ck_assert(!is_constant("b"));
+    ck_assert(!is_constant("c"));
+    ck_assert(!is_constant("training"));
+}
+END_TEST
+
 START_TEST(model_expression) {
     options.model_expression = TS_STR("A(n=3)");
     ts_status status = load("class A(nn.Module):\n    def __init__(self, n):\n        super().__init__()\n"
@@ -181,6 +205,7 @@ int main(void) {
     tcase_add_test(tcase, tensors);
     tcase_add_test(tcase, modules);
     tcase_add_test(tcase, refusals);
+    tcase_add_test(tcase, constants);
     tcase_add_test(tcase, model_expression);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);
