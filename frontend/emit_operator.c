@@ -65,6 +65,27 @@ static em repeat_tuple(emitter *E, em t, int64_t n) {
     return out;
 }
 
+/* A tuple of equal types as a list, for what has a length known only at run time:
+ * (x.shape[0],) + (1,) * (x.ndim - 1). Other ems stay. */
+static em tuple_as_list(emitter *E, em t, const ast_node *node) {
+    if (!is_tuple(t))
+        return t;
+    em items = tuple_items(E, t);
+    ir_value **values = TS_NEW_ARRAY(E->arena, ir_value *, items.count + 1);
+    for (size_t i = 0; i < items.count; i++) {
+        values[i] = em_ir(E, items.items[i], node, NULL);
+        if (!values[i] || !ir_type_same_shape_of(values[i]->type, values[0]->type))
+            return t;
+    }
+    return items.count ? em_value(em_list_of(E, values, items.count, values[0]->type)) : t;
+}
+
+static bool is_list(em v) { return v.kind == EM_VALUE && v.value && v.value->type->kind == IR_LIST; }
+
+static bool is_int(em v) {
+    return v.kind == EM_VALUE && v.value && v.value->type->kind == IR_INT;
+}
+
 /* Number on the left of a tensor. */
 static ir_value *reflected(emitter *E, ast_operator op, ir_value *a, ir_value *b, const ast_node *node) {
     switch (op) {
@@ -136,6 +157,10 @@ em em_binary(emitter *E, ast_operator op, em a, em b, bool in_place, const ast_n
         return repeat_tuple(E, a, n);
     if (op == AST_MUL && is_tuple(b) && a.kind == EM_VALUE && ir_const_int(a.value, &n))
         return repeat_tuple(E, b, n);
+    if ((op == AST_MUL && (is_int(a) || is_int(b))) || (op == AST_ADD && (is_list(a) || is_list(b)))) {
+        a = tuple_as_list(E, a, node);
+        b = tuple_as_list(E, b, node);
+    }
     ir_value *x = em_ir(E, a, node, NULL);
     if (!x)
         return em_error();
