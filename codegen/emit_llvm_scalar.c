@@ -2,7 +2,7 @@
  *
  * float32 transcendental functions are polynomials of our own, the same on every machine. Bounds
  * (largest error in units of the last place over all inputs, tested in kernel_math_test.c):
- *   exp 1.1, log 1.2, tanh 2, erf 1.2, sigmoid 3, sin and cos 1.5, expm1 and log1p 4.
+ *   exp 1.1 (0 below 2^-125.5), log 1.2, tanh 2, erf 1.2, sigmoid 3, sin and cos 1.5, expm1 and log1p 4.
  * Sources: exp, log, tanh, sin, cos from the Cephes library (expf.c, logf.c, tanhf.c, sinf.c); erf
  * in two ranges after N. Juffa's published single-precision minimax polynomials. */
 #include "codegen/emit_llvm_kernel.h"
@@ -103,7 +103,8 @@ static LLVMValueRef emit_exp(kn_emitter *e, int w, LLVMValueRef x) {
                                4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1};
     /* Beyond these the result is infinite or zero; a NaN passes both tests by. */
     x = SELECT(ABOVE(x, F(89.0)), F(89.0), x);
-    x = SELECT(BELOW(x, F(-104.0)), F(-104.0), x);
+    bool scales = w == 16 && e->unit->target->vector_bytes == 64;
+    x = SELECT(BELOW(x, F(scales ? -104.0 : -87.5)), F(scales ? -104.0 : -87.5), x);
     /* Adding 1.5 * 2^23 leaves the rounded integer in the low bits of the sum. */
     LLVMValueRef magic = F(12582912.0);
     LLVMValueRef shifted = kn_fma(e, x, F(1.44269504088896341), magic);
@@ -113,13 +114,15 @@ static LLVMValueRef emit_exp(kn_emitter *e, int w, LLVMValueRef x) {
     LLVMValueRef y = horner(e, w, r, c, 6);
     y = kn_fma(e, MUL(r, r), y, r);
     y = ADD(y, F(1.0));
-    /* 2^n in two steps: n reaches 128 and -150. */
-    LLVMValueRef whole = LLVMBuildSub(e->b, BITS(shifted), I(0x4b400000), "");
-    LLVMValueRef half = LLVMBuildAShr(e->b, whole, I(1), "");
-    LLVMValueRef rest = LLVMBuildSub(e->b, whole, half, "");
-    LLVMValueRef s1 = FLOATS(LLVMBuildShl(e->b, LLVMBuildAdd(e->b, half, I(127), ""), I(23), ""));
-    LLVMValueRef s2 = FLOATS(LLVMBuildShl(e->b, LLVMBuildAdd(e->b, rest, I(127), ""), I(23), ""));
-    return MUL(MUL(y, s1), s2);
+    if (scales) { /* AVX-512 has an instruction for it */
+        LLVMValueRef args[5] = {y, n, LLVMConstNull(LLVMTypeOf(y)),
+                                LLVMConstAllOnes(e->unit->i16), LLVMConstInt(e->unit->i32, 4, 0)};
+        return kn_intrinsic(e, "llvm.x86.avx512.mask.scalef.ps.512", NULL, 0, args, 5);
+    }
+    /* 2y * 2^(n-1), as n reaches 128; at n = -126 the scale is 0: what is below 2^-125.5 is 0. */
+    LLVMValueRef exponent = LLVMBuildAdd(e->b, BITS(shifted), I(126 - 0x4b400000), "");
+    LLVMValueRef scale = FLOATS(LLVMBuildShl(e->b, exponent, I(23), ""));
+    return MUL(ADD(y, y), scale);
 }
 
 static LLVMValueRef emit_log(kn_emitter *e, int w, LLVMValueRef x) {
