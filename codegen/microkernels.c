@@ -54,7 +54,9 @@ static void emit_microkernel(cg_unit *unit, LLVMValueRef f, int rows, int panels
     LLVMValueRef none = LLVMConstNull(vector), acc_outer[64], acc[64], sums[64];
 
     LLVMPositionBuilderAtEnd(b, entry);
-    LLVMBuildBr(b, outer);
+    LLVMValueRef has_terms = LLVMBuildAnd(b, LLVMBuildICmp(b, LLVMIntSGT, length, zero, ""),
+                                          LLVMBuildICmp(b, LLVMIntSGT, taps, zero, ""), "");
+    LLVMBuildCondBr(b, has_terms, outer, done); /* a sum of nothing is zero */
 
     LLVMPositionBuilderAtEnd(b, outer);
     LLVMValueRef t = LLVMBuildPhi(b, unit->i64, "");
@@ -120,6 +122,12 @@ static void emit_microkernel(cg_unit *unit, LLVMValueRef f, int rows, int panels
     LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntSLT, t_next, taps, ""), outer, done);
 
     LLVMPositionBuilderAtEnd(b, done);
+    for (int i = 0; i < count; i++) {
+        LLVMValueRef result = LLVMBuildPhi(b, vector, "");
+        LLVMAddIncoming(result, &none, &entry, 1);
+        LLVMAddIncoming(result, &sums[i], &latch, 1);
+        sums[i] = result;
+    }
     for (int i = 0; i < count; i++) {
         LLVMValueRef s = LLVMBuildStore(
             b, sums[i], at(b, unit, tile, LLVMConstInt(unit->i64, (unsigned)(i * lanes * 4), 0)));
