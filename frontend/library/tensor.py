@@ -8,6 +8,12 @@ import torch
 from torch import Tensor
 
 
+def equal(self: Tensor, other: Tensor) -> bool:
+    if self.size() != other.size():
+        return False
+    return bool(torch.all(torch.eq(self, other)))
+
+
 # ---- copies of views ----
 def diagonal_copy(self: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
     return torch.clone(torch.diagonal(self, offset, dim1, dim2))

@@ -316,3 +316,16 @@ RULE(tensors_of_self) { /* results of unknown shape and the input's dtype */
         set_unknown(dtype_of(&args[0]), &outs[i]);
     return NULL;
 }
+
+RULE(like_second_argument) {
+    outs[0] = rt_fact_has_shape(&args[1])
+                  ? rt_fact_tensor(dtype_of(&args[1]), args[1].rank, args[1].dims)
+                  : rt_fact_tensor(dtype_of(&args[1]), -1, NULL);
+    return NULL;
+}
+
+RULE(batch_norm_with_update) {
+    TS_TRY(rt_infer_norm(ic, args, arg_count, outs, out_count));
+    set_unknown(RT_uint8, &outs[3]);
+    return NULL;
+}

@@ -156,6 +156,20 @@ KERNEL(native_batch_norm_no_stats) {
     return run_batch_norm(&b, outs, outs + 1);
 }
 
+KERNEL(batch_norm_with_update) { /* in training mode; the fourth result is a library's scratch */
+    batch_norm b = {.x = args[0].as.tensor,
+                    .weight = rt_optional_tensor(args[1]),
+                    .bias = rt_optional_tensor(args[2]),
+                    .mean = rt_optional_tensor(args[3]),
+                    .var = rt_optional_tensor(args[4]),
+                    .training = true,
+                    .momentum = args[5].as.f,
+                    .eps = args[6].as.f};
+    int64_t none = 0;
+    TS_TRY(run_batch_norm(&b, outs, outs + 1));
+    return rt_from_doubles(NULL, RT_uint8, &none, 1, &outs[3]);
+}
+
 KERNEL(instance_norm) {
     batch_norm b = batch_norm_of(args);
     b.per_instance = b.training;

@@ -309,3 +309,36 @@ static ts_status max_unpool(const rt_value *args, int dims, rt_value *outs) {
 
 KERNEL(max_unpool2d) { return max_unpool(args, 2, outs); }
 KERNEL(max_unpool3d) { return max_unpool(args, 3, outs); }
+
+/* Each output's gradient goes to the element it came from. */
+static ts_status max_pool_backward(const rt_value *args, int dims, rt_value *outs) {
+    const rt_tensor *x = args[1].as.tensor, *index = args[7].as.tensor;
+    double *grad = NULL;
+    rt_tensor *ids = NULL;
+    pool p;
+    TS_TRY(plane_init(&p, x, dims));
+    int64_t l_in = volume(p.in), count = args[0].as.tensor->element_count;
+    int64_t l_out = p.planes ? count / p.planes : 0;
+    if (index->element_count != count || index->dtype != RT_int64 || l_out * p.planes != count)
+        return ts_raise("RuntimeError", "expected indices of grad_output's shape");
+    double *out = rt_new_doubles(p.planes * l_in);
+    ts_status status = out ? rt_doubles(args[0].as.tensor, &grad) : ts_no_memory();
+    if (!status)
+        status = rt_tensor_contiguous(args[7].as.tensor, &ids);
+    for (int64_t at = 0; at < count && !status; at++) {
+        int64_t i = ((const int64_t *)ids->data)[at];
+        if (i < 0 || i >= l_in)
+            status = ts_raise("RuntimeError", "found an invalid max index %lld", (long long)i);
+        else
+            out[at / l_out * l_in + i] += grad[at];
+    }
+    if (!status)
+        status = rt_from_doubles(out, (rt_dtype)x->dtype, x->sizes, x->rank, outs);
+    rt_tensor_release(ids);
+    free(grad);
+    free(out);
+    return status;
+}
+
+KERNEL(max_pool2d_backward) { return max_pool_backward(args, 2, outs); }
+KERNEL(max_pool3d_backward) { return max_pool_backward(args, 3, outs); }
