@@ -239,6 +239,11 @@ static bool binding_attribute(emitter *E, const fe_binding *b, ts_str name, em *
     switch (b->kind) {
     case FE_NAMESPACE:
         r = fe_namespace_get(E->fe, b->path, name);
+        /* An archive's torch.X is an operator, whether we have it or not. */
+        if (r.kind == FE_UNBOUND && ts_str_is(b->path, "torch") && E->function && E->function->node->source &&
+            E->function->node->source->is_archive)
+            r = (fe_binding){.kind = FE_NAME,
+                             .path = ts_arena_format(E->arena, "torch.%.*s", (int)name.length, name.data)};
         break;
     case FE_NAME:
         r = (fe_binding){.kind = FE_NAME,

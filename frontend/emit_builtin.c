@@ -185,6 +185,58 @@ static ir_value *sorted_by(emitter *E, ir_value *list, em key, ir_value *reverse
     return pairs && em_for_each(E, em_value(pairs), node, pick_item, &p) ? p.result : NULL;
 }
 
+/* Objects go by their __lt__: an insertion sort, stable both ways, made for the class. */
+static em sort_objects(emitter *E, ir_value *list, ir_value *reverse, const ast_node *node) {
+    static const char text[] =
+        "def sorted_objects(xs: List[T], reverse: bool) -> List[T]:\n"
+        "    out = xs[:]\n"
+        "    for i in range(1, len(out)):\n"
+        "        x = out[i]\n"
+        "        j = i - 1\n"
+        "        while j >= 0:\n"
+        "            if reverse:\n"
+        "                moves = out[j] < x\n"
+        "            else:\n"
+        "                moves = x < out[j]\n"
+        "            if not moves:\n"
+        "                break\n"
+        "            out[j + 1] = out[j]\n"
+        "            j -= 1\n"
+        "        out[j + 1] = x\n"
+        "    return out\n";
+    const ir_type *t = list->type->args[0];
+    fe_class *c = fe_class_of(t->class_);
+    if (!c || !fe_class_method(c, TS_STR("__lt__"))) {
+        EM_UNSUPPORTED(E, node, "sorting %s without __lt__ is not supported yet", em_type_text(E, t));
+        return em_error();
+    }
+    ts_str key = ts_arena_format(E->arena, "sorted.%.*s", (int)c->name.length, c->name.data);
+    fe_binding *known = fe_map_get(&E->fe->builtin_functions, key);
+    if (!known) {
+        fe_source *source;
+        ts_status status = fe_source_make(E->arena, TS_STR("library/sorted"), TS_STR(text), &source);
+        if (status) {
+            ts_status_release(status);
+            return em_error();
+        }
+        source->is_library = true;
+        ast_node *module = fe_parse(E->arena, source, E->fe->diagnostics);
+        if (!module || !module->body.count)
+            return em_error();
+        fe_scope *scope = fe_scope_make(E->arena, NULL, source, TS_STR("library"));
+        fe_scope_set(E->arena, scope, TS_STR("T"), (fe_binding){.kind = FE_CLASS, .class_ = c});
+        known = TS_NEW(E->arena, fe_binding);
+        *known = (fe_binding){.kind = FE_FUNCTION,
+                              .function = fe_function_declare(E->fe, scope, module->body.items[0], key, NULL)};
+        fe_map_set(E->arena, &E->fe->builtin_functions, key, known);
+    }
+    em_arguments args = {0};
+    em_argument first = {.v = em_value(list), .node = node}, second = {.v = em_value(reverse), .node = node};
+    TS_APPEND(E->arena, args.items, args.count, args.capacity, first);
+    TS_APPEND(E->arena, args.items, args.count, args.capacity, second);
+    return em_call_function(E, known->function, &args, node);
+}
+
 static em builtin_sorted(emitter *E, em_arguments *args, const ast_node *node) {
     if (!args->count)
         return em_error();
@@ -196,10 +248,8 @@ static em builtin_sorted(emitter *E, em_arguments *args, const ast_node *node) {
     if (key && !(key->v.kind == EM_VALUE && key->v.value->type->kind == IR_NONE))
         return em_value(sorted_by(E, list, key->v, r, node));
     const ir_type *t = list->type->args[0];
-    if (t->kind == IR_CLASS) {
-        EM_UNSUPPORTED(E, node, "sorting objects is not supported yet");
-        return em_error();
-    }
+    if (t->kind == IR_CLASS)
+        return sort_objects(E, list, r, node);
     return em_value(em_row(E, "prim_sorted", node, 2, list, r));
 }
 
@@ -790,6 +840,18 @@ em em_call_builtin(emitter *E, ts_str path, em_arguments *args, const ast_node *
         return em_value(format_row(E, IS("torch.format") ? "format" : "percentFormat", args, node));
     if (IS("torch.__contains__") && args->count == 2)
         return em_value(em_compare_two(E, AST_IN, args->items[1].v, args->items[0].v, node));
+    if ((IS("torch.sort") || IS("torch.sorted") || IS("archive.sorted")) && args->count &&
+        args->items[0].v.kind == EM_VALUE && args->items[0].v.value->type->kind == IR_LIST &&
+        args->items[0].v.value->type->args[0]->kind == IR_CLASS) {
+        ir_value *list = args->items[0].v.value;
+        ir_value *r = args->count > 1 ? argument(E, args, 1, node) : ir_build_bool(&E->b, false);
+        em sorted = r ? sort_objects(E, list, r, node) : em_error();
+        if (sorted.kind != EM_VALUE || !IS("torch.sort"))
+            return sorted;
+        em_row(E, "prim_list_set_slice", node, 5, list, ir_build_none(&E->b), ir_build_none(&E->b),
+               ir_build_int(&E->b, 1), sorted.value);
+        return em_value(ir_build_none(&E->b));
+    }
     if (IS("torch.len"))
         return builtin_len(E, args, node);
     if (IS("torch.Size") || IS("torch.jit.List"))

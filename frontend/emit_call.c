@@ -695,6 +695,37 @@ static em call_path(emitter *E, ts_str path, em_arguments *args, const ast_node 
     return em_error();
 }
 
+/* if choice == 0: items[0](...) else: if choice == 1 ... */
+static em call_choice(emitter *E, em callee, size_t at, em_arguments *args, const ast_node *node,
+                      const ir_type *hint) {
+    for (size_t i = 0; i < args->count; i++) /* evaluated once, before the choice */
+        if (args->items[i].v.kind == EM_TUPLE)
+            args->items[i].v = em_value(em_ir(E, args->items[i].v, node, NULL));
+    ir_value *test = callee.keys
+                         ? em_compare_two(E, AST_EQ, em_value(callee.value), em_value(callee.keys[at]), node)
+                         : em_row(E, "eq.int", node, 2, callee.value, ir_build_int(&E->b, (int64_t)at));
+    if (!test)
+        return em_error();
+    em_choice choice;
+    em_choose(E, &choice, test);
+    em_arguments copy = {0};
+    for (size_t i = 0; i < args->count; i++)
+        TS_APPEND(E->arena, copy.items, copy.count, copy.capacity, args->items[i]);
+    em a = em_call_value(E, callee.items[at], &copy, node, hint);
+    ir_value *first = em_ir(E, a, node, NULL);
+    em_choose_other(E, &choice, first);
+    ir_value *second = NULL;
+    if (at + 1 < callee.count) {
+        second = em_ir(E, call_choice(E, callee, at + 1, args, node, hint), node, NULL);
+    } else if (callee.keys) {
+        em_raise_named(E, TS_STR("KeyError"), em_row(E, "prim_repr", node, 1, callee.value));
+    } else {
+        em_raise_named(E, TS_STR("IndexError"), ir_build_str(&E->b, TS_STR("index out of range")));
+    }
+    ir_value *v = em_choose_end(E, &choice, second, node);
+    return first ? em_value(v) : em_error();
+}
+
 em em_call_value(emitter *E, em callee, em_arguments *args, const ast_node *node,
                  const ir_type *hint) {
     switch (callee.kind) {
@@ -739,6 +770,8 @@ em em_call_value(emitter *E, em callee, em_arguments *args, const ast_node *node
         if (callee.function)
             return em_call_method(E, callee.value, callee.name, args, node);
         return em_call_builtin_type_method(E, callee, args, node, hint);
+    case EM_CHOICE:
+        return call_choice(E, callee, 0, args, node, hint);
     case EM_CLOSURE: {
         em *values = TS_NEW_ARRAY(E->arena, em, args->count + 1);
         size_t count = 0;

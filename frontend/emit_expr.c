@@ -329,6 +329,7 @@ ir_value *em_ir(emitter *E, em v, const ast_node *node, const ir_type *hint) {
     }
     case EM_METHOD:
     case EM_CLOSURE:
+    case EM_CHOICE:
     case EM_SUPER:
     case EM_EXCEPTION:
         break;

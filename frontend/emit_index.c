@@ -238,6 +238,27 @@ static void set_tensor(emitter *E, ir_value *x, index_list *ix, em v, const ast_
 
 /* ---- tuples, lists, modules ---- */
 
+/* One of several modules or functions, chosen at run time: calls and methods go through a chain of
+ * ifs (emit_call.c). */
+static em choice_of(emitter *E, em *items, ir_value **keys, size_t count, ir_value *index,
+                    const ast_node *node) {
+    if (!count || count > 64) {
+        EM_UNSUPPORTED(E, node, "a choice among %zu modules or functions is not supported yet", count);
+        return em_error();
+    }
+    if (!keys) {
+        index = em_coerce(E, index, em_simple(E, IR_INT), 0, node, "the index");
+        if (!index)
+            return em_error();
+        ir_value *size = ir_build_int(&E->b, (int64_t)count);
+        em_choice choice;
+        em_choose(E, &choice, em_row(E, "lt.int", node, 2, index, ir_build_int(&E->b, 0)));
+        em_choose_other(E, &choice, em_row(E, "add.int", node, 2, index, size));
+        index = em_choose_end(E, &choice, index, node);
+    }
+    return (em){.kind = EM_CHOICE, .items = items, .keys = keys, .count = count, .value = index};
+}
+
 static em get_tuple(emitter *E, em tuple, index_list *ix, const ast_node *node) {
     index_item *item = &ix->items[0];
     em *items = tuple.items;
@@ -296,6 +317,12 @@ static em get_tuple(emitter *E, em tuple, index_list *ix, const ast_node *node) 
         op->integer = index;
         return em_value(op->results[0]);
     }
+    bool static_items = false;
+    for (size_t i = 0; !whole && i < count; i++)
+        static_items = static_items || (items[i].kind == EM_BINDING && items[i].binding->kind != FE_VALUE) ||
+                       items[i].kind == EM_CLOSURE || items[i].kind == EM_METHOD;
+    if (static_items)
+        return choice_of(E, items, NULL, count, at, node);
     if (!whole)
         whole = em_ir(E, tuple, node, NULL);
     if (!whole || !count)
@@ -322,18 +349,60 @@ static em get_module(emitter *E, ir_value *object, index_list *ix, const ast_nod
     ir_value *k = item->kind == IX_VALUE ? em_ir(E, item->v, item->node, NULL) : NULL;
     if (k && ir_const_value(k, &key) && key.tag == RT_TAG_STR)
         return em_attribute_of(E, em_value(object), rt_str_text(key.as.str), node, false);
-    if (k && k->type->kind == IR_STR) {
-        EM_UNSUPPORTED(E, node, "a module chosen by a key known only at run time is not supported yet");
-        return em_error();
-    }
     if (!em_iterate(E, children, node, &it))
         return em_error();
-    int64_t index;
-    if (item->kind == IX_VALUE && k && !ir_const_int(k, &index)) {
-        EM_UNSUPPORTED(E, node, "a module chosen by an index known only at run time is not supported yet");
-        return em_error();
+    if (k && k->type->kind == IR_STR) {
+        em_iteration names;
+        em keys = {.kind = EM_CHILDREN, .value = object, .name = TS_STR("keys")};
+        if (!em_iterate(E, keys, node, &names) || names.count != it.count)
+            return em_error();
+        ir_value **values = TS_NEW_ARRAY(E->arena, ir_value *, it.count + 1);
+        for (size_t i = 0; i < it.count; i++)
+            values[i] = names.items[i].value;
+        return choice_of(E, it.items, values, it.count, k, node);
     }
+    int64_t index;
+    if (item->kind == IX_VALUE && k && !ir_const_int(k, &index))
+        return choice_of(E, it.items, NULL, it.count, k, node);
     return get_tuple(E, (em){.kind = EM_TUPLE, .items = it.items, .count = it.count}, ix, node);
+}
+
+/* A dict of the module level that holds functions: by a known key, or a choice. */
+static bool get_of_functions(emitter *E, const rt_dict *dict, index_item *item, const ast_node *node,
+                             em *out) {
+    const rt_dict_entry *entry;
+    size_t count = 0;
+    em *items = TS_NEW_ARRAY(E->arena, em, dict->live_count + 1);
+    ir_value **keys = TS_NEW_ARRAY(E->arena, ir_value *, dict->live_count + 1);
+    bool any = false;
+    for (size_t at = 0; (entry = rt_dict_next(dict, &at));) {
+        any = any || entry->value.tag == RT_TAG_FUNCTION;
+        count++;
+    }
+    if (!any)
+        return false;
+    ir_value *k = em_ir(E, item->v, item->node, NULL);
+    *out = em_error();
+    if (!k)
+        return true;
+    rt_value known;
+    bool is_known = ir_const_value(k, &known);
+    count = 0;
+    for (size_t at = 0; (entry = rt_dict_next(dict, &at));) {
+        bool same = false;
+        if (is_known) {
+            ts_status status = rt_equal(known, entry->key, &same);
+            ts_status_release(status);
+            if (same) {
+                *out = em_of_value(E, entry->value);
+                return true;
+            }
+        }
+        items[count] = em_of_value(E, entry->value);
+        keys[count++] = ir_build_const(&E->b, entry->key);
+    }
+    *out = choice_of(E, items, keys, count, k, node);
+    return true;
 }
 
 static em get_item(emitter *E, em object, index_list *ix, const ast_node *node) {
@@ -352,6 +421,12 @@ static em get_item(emitter *E, em object, index_list *ix, const ast_node *node) 
                     return em_of_value(E, c->enum_members[i]);
         EM_UNSUPPORTED(E, node, "an enum member by a name known only at run time is not supported yet");
         return em_error();
+    }
+    if (object.kind == EM_BINDING && object.binding->kind == FE_VALUE &&
+        object.binding->value.tag == RT_TAG_DICT && ix->items[0].kind == IX_VALUE) {
+        em r;
+        if (get_of_functions(E, object.binding->value.as.dict, &ix->items[0], node, &r))
+            return r;
     }
     ir_value *x = em_ir(E, object, node, NULL);
     if (!x)

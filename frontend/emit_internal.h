@@ -27,7 +27,8 @@ typedef enum em_kind {
     EM_GENERATOR, /* node: a generator expression */
     EM_CLOSURE,   /* node: LAMBDA or nested FUNCTION */
     EM_SUPER,     /* class_: of self; function: the method that calls super() */
-    EM_EXCEPTION  /* class binding + message value */
+    EM_EXCEPTION, /* class binding + message value */
+    EM_CHOICE     /* one of items, told at run time: value: an index, or a key of keys */
 } em_kind;
 
 typedef struct em {
@@ -38,6 +39,7 @@ typedef struct em {
     fe_function *function;
     ir_class *class_;
     struct em *items;
+    ir_value **keys; /* of a CHOICE by key; NULL: by position */
     size_t count;
     const ast_node *node;
     fe_class *after; /* METHOD of super(): the class whose ancestors are asked */
