@@ -266,6 +266,9 @@ struct ir_module {
     /* Values that IR constants hold are retained here and released with the module. */
     rt_value *retained;
     size_t retained_count, retained_capacity;
+    /* Objects and containers that were read from text: emptied first, since they may form cycles. */
+    rt_value *made;
+    size_t made_count, made_capacity;
     struct ir_type_table *types;
     struct ir_size_table *sizes;
     struct ir_schema_table *schemas;

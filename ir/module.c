@@ -11,6 +11,16 @@ ir_module *ir_module_make(ts_arena *arena) {
 }
 
 void ir_module_deinit(ir_module *m) {
+    for (size_t i = 0; i < m->made_count; i++) {
+        rt_value v = m->made[i];
+        if (v.tag == RT_TAG_LIST)
+            rt_list_clear(v.as.list);
+        else if (v.tag == RT_TAG_DICT)
+            rt_dict_clear(v.as.dict);
+        for (size_t j = 0; v.tag == RT_TAG_OBJECT && j < v.as.object->field_count; j++)
+            rt_assign(&v.as.object->fields[j], rt_none());
+    }
+    m->made_count = 0;
     for (size_t i = 0; i < m->retained_count; i++)
         rt_release(m->retained[i]);
     m->retained_count = 0;

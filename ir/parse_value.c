@@ -352,6 +352,7 @@ ts_status ir_scan_objects(ir_parser *p) {
         }
         TS_TRY(keep(p, v, &kept));
         TS_APPEND(p->m->arena, p->objects, p->object_count, p->object_capacity, kept);
+        TS_APPEND(p->m->arena, p->m->made, p->m->made_count, p->m->made_capacity, kept);
         p->t.at--;
     }
     p->t.at = start;
