@@ -699,6 +699,8 @@ static ts_status read_module(ir_parser *p) {
         ir_text_space(&p->t);
         if (p->t.at >= p->t.end)
             return NULL;
+        if (ir_text_peek(&p->t, "class") && scanned_objects)
+            return ir_text_error(&p->t, "classes before objects and functions");
         if (ir_text_take(&p->t, "class")) {
             TS_TRY(ir_read_class(p));
             continue;

@@ -136,6 +136,8 @@ static bool is_foldable(folder *fo, const ir_op *op) {
 
 static const ir_type *constant_type(ir_module *m, rt_value v, const ir_type *declared) {
     const ir_type *own = ir_type_of_value(m, v);
+    if (v.tag == RT_TAG_TENSOR) /* whatever was said of it before */
+        return own;
     return v.tag == RT_TAG_LIST || v.tag == RT_TAG_TUPLE || !ir_type_is_refinement(own, declared)
                ? declared
                : own;
