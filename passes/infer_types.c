@@ -346,6 +346,35 @@ static void place_sizes(inference *in, const ir_function *f, pass_op_list ops) {
     }
 }
 
+/* What a path that is never taken yields, or what is never read, need not have the type of the
+ * other path's: it becomes an uninitialized value of that type. */
+static void mend_yields(inference *in, pass_op_list ops) {
+    for (size_t i = 0; i < ops.count; i++) {
+        ir_op *op = ops.items[i];
+        if (op->opcode != IR_OP_IF)
+            continue;
+        rt_fact condition = fact_of(in, op->operands[0]);
+        bool known = condition.kind == RT_FACT_BOOL && condition.is_known &&
+                     rt_dim_is_constant(condition.dim);
+        for (size_t j = 0; j < 2 * op->result_count; j++) {
+            size_t region = j % 2, at = j / 2;
+            ir_op *yield = op->regions[region]->last;
+            const ir_value *v = yield->operands[at];
+            const ir_type *t = op->results[at]->type;
+            bool is_dead = known && region == (condition.dim ? 1 : 0);
+            bool is_nothing = v->def && v->def->opcode == IR_OP_UNINITIALIZED;
+            if ((!is_dead && !is_nothing) || ir_type_is_refinement(v->type, t))
+                continue;
+            ir_builder b = {.module = in->m, .block = yield->block, .before = yield,
+                            .place = op->place};
+            ir_op *nothing = ir_build_op(&b, IR_OP_UNINITIALIZED, NULL, 0, &t, 1);
+            nothing->type = t;
+            nothing->results[0]->number = UINT32_MAX;
+            ir_op_set_operand(in->m, yield, at, nothing->results[0]);
+        }
+    }
+}
+
 ts_status pass_infer_types(pass_context *ctx, ir_module *m) {
     for (ir_function *f = m->functions; f; f = f->next) {
         inference in = {.ctx = ctx, .m = m};
@@ -360,6 +389,7 @@ ts_status pass_infer_types(pass_context *ctx, ir_module *m) {
         in.facts = TS_NEW_ARRAY(ctx->scratch, rt_fact, in.value_count);
         in.has = TS_NEW_ARRAY(ctx->scratch, bool, in.value_count);
         infer_block(&in, f->body);
+        mend_yields(&in, ops);
         place_sizes(&in, f, ops);
         const ir_value *returned = f->body->last->operands[0];
         if (f->is_entry && returned->type != f->return_type &&
