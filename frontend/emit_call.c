@@ -252,8 +252,78 @@ static em failed_callee(emitter *E, ts_str name, const ast_node *node, size_t er
     return em_error();
 }
 
+/* ---- functions without annotations ---- */
+
+enum { MAX_VARIANTS = 64 };
+
+/* TorchScript takes what has no annotation as a Tensor. Where the arguments are something else, a
+ * variant of the function is typed with their types, so that a helper written without annotations
+ * (window_partition(x, 7)) compiles as it runs. */
+static fe_function *variant_of(emitter *E, fe_function *f, size_t skipped, em_arguments *args) {
+    const ast_parameters *p = &f->node->parameters;
+    if (f->is_library || f->node->kind != AST_FUNCTION || f->node->type_comment.length)
+        return f;
+    const ir_type **types = NULL;
+    ts_buffer key = {0};
+    size_t next = skipped;
+    for (size_t i = 0; i < args->count; i++) {
+        em v = args->items[i].v;
+        size_t k = next;
+        if (args->items[i].name.length)
+            for (k = 0; k < p->count && !ts_str_equal(p->items[k].name, args->items[i].name);)
+                k++;
+        else
+            next++;
+        if (k >= p->count || p->items[k].annotation || p->items[k].is_star || p->items[k].is_double_star)
+            continue;
+        bool is_value = v.kind == EM_VALUE || v.kind == EM_TUPLE ||
+                        (v.kind == EM_BINDING && v.binding->kind == FE_VALUE);
+        ir_value *ir = is_value ? em_ir(E, v, args->items[i].node, NULL) : NULL;
+        if (!ir)
+            continue;
+        const ir_type *t = ir_type_forget(E->m, ir->type);
+        const ast_node *initial = p->items[k].default_value;
+        bool is_plain = ir_type_is_subtype(t, ir_type_any_tensor(E->m)) && (!initial || initial->kind == AST_NONE);
+        bool is_default_none = initial && initial->kind == AST_NONE && t->kind == IR_NONE;
+        bool is_optional = t->kind == IR_OPTIONAL && t->args[0]->kind == IR_TENSOR && initial &&
+                           initial->kind == AST_NONE;
+        bool is_as_default = initial && ((initial->kind == AST_INT && t->kind == IR_INT) ||
+                                         (initial->kind == AST_FLOAT && t->kind == IR_FLOAT) ||
+                                         (initial->kind == AST_STRING && t->kind == IR_STR) ||
+                                         ((initial->kind == AST_TRUE || initial->kind == AST_FALSE) &&
+                                          t->kind == IR_BOOL));
+        if (is_plain || is_default_none || is_optional || is_as_default)
+            continue;
+        if (!types)
+            types = TS_NEW_ARRAY(E->arena, const ir_type *, p->count);
+        types[k] = t;
+        ts_buffer_format(&key, "%zu:%p,", k, (const void *)t);
+    }
+    fe_function *variant = f;
+    if (types && !key.failed) {
+        variant = fe_map_get(&f->variants, (ts_str){key.data, key.length});
+        if (!variant && f->variants.count >= MAX_VARIANTS)
+            variant = f;
+        if (!variant) {
+            variant = TS_NEW(E->arena, fe_function);
+            *variant = *f;
+            variant->signature = NULL;
+            variant->ir = NULL;
+            variant->is_emitting = false;
+            variant->variants = (fe_map){0};
+            variant->given_types = types;
+            variant->name = ts_arena_format(E->arena, "%.*s$%zu", (int)f->name.length, f->name.data,
+                                            f->variants.count + 1);
+            fe_map_set(E->arena, &f->variants, ts_arena_str(E->arena, (ts_str){key.data, key.length}), variant);
+        }
+    }
+    ts_buffer_deinit(&key);
+    return variant;
+}
+
 em em_call_function(emitter *E, fe_function *f, em_arguments *args, const ast_node *node) {
     size_t errors = E->fe->diagnostics->error_count;
+    f = variant_of(E, f, f->is_class_method ? 1 : 0, args);
     ir_function *ir = fe_function_ir(E->fe, f);
     if (!ir)
         return failed_callee(E, f->bare_name, node, errors);
@@ -314,10 +384,12 @@ em em_call_method(emitter *E, ir_value *object, ts_str name, em_arguments *args,
     if (t->kind == IR_CLASS && goes_by_object(c, class_))
         return call_by_object(E, object, f, name, args, node);
     size_t errors = E->fe->diagnostics->error_count;
-    ir_function *ir = fe_method_ir(E->fe, c, name);
+    fe_function *variant = variant_of(E, f, 1, args);
+    ir_function *ir = variant == f ? fe_method_ir(E->fe, c, name)
+                                   : em_method_as(E->fe, c, variant->name, variant);
     if (!ir)
         return failed_callee(E, f->name, node, errors);
-    return em_call_ir(E, ir, em_signature_of(E->fe, f, c), object, args, node);
+    return em_call_ir(E, ir, em_signature_of(E->fe, variant, c), object, args, node);
 }
 
 em em_call_method0(emitter *E, ir_value *object, const char *name, em *args, size_t count,

@@ -323,6 +323,8 @@ em_signature *em_signature_of(fe_context *fe, fe_function *f, ir_class *self_cla
         } else if (out->has_default && !rt_is_none(out->default_value)) {
             out->type = ir_type_forget(fe->module, ir_type_of_value(fe->module, out->default_value));
         }
+        if (!a->annotation && f->given_types && f->given_types[i])
+            out->type = f->given_types[i];
         if (!out->type) {
             out->type = ir_type_any_tensor(fe->module);
             if (out->has_default && rt_is_none(out->default_value)) /* targets=None */

@@ -86,6 +86,10 @@ struct fe_function {
     bool is_ignored;       /* @torch.jit.ignore, unused: reaching it is an error when it runs */
     bool is_overload_stub; /* @torch.jit._overload, abstract: never emitted */
     bool is_library;
+    /* A variant for calls with arguments of other types than Tensor where nothing is annotated: types
+     * by parameter (NULL: as declared), and the variants made so far by those types. */
+    const ir_type *const *given_types;
+    fe_map variants;
     ir_function *ir;       /* free and static functions, methods of non-modules: emitted once */
     bool is_emitting;
     struct em_signature *signature; /* the emitter's own */
