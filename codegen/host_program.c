@@ -2,6 +2,7 @@
 #include "codegen/host_program.h"
 
 #include "runtime/base/hash.h"
+#include "runtime/values/packed.h"
 
 /* ---- a map from 64-bit keys (pointers, hashes) to indexes ---- */
 
@@ -207,6 +208,14 @@ static void node_children(rt_value v, const rt_value **out, size_t *out_count) {
         *out = &v.as.enumeration->value;
         *out_count = 1;
         break;
+    case RT_TAG_CAPSULE: {
+        const rt_tuple *packed = rt_packed_tuple(v);
+        if (packed) {
+            *out = packed->items;
+            *out_count = packed->count;
+        }
+        break;
+    }
     default:
         break;
     }
@@ -247,8 +256,11 @@ static void close_nodes(cg_program *p, size_t from) {
         case RT_TAG_OBJECT: class_ = v.as.object->class_; break;
         case RT_TAG_ENUM: class_ = v.as.enumeration->class_; break;
         case RT_TAG_TUPLE: class_ = v.as.tuple->class_; break;
-        case RT_TAG_FUNCTION:
         case RT_TAG_CAPSULE:
+            if (rt_packed_tuple(v))
+                break;
+            /* fall through */
+        case RT_TAG_FUNCTION:
         case RT_TAG_GENERATOR:
             if (!p->error)
                 p->error = ts_error_make(TS_ERR_UNSUPPORTED,

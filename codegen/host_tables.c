@@ -1,6 +1,7 @@
 /* codegen/host_tables.c - the tables of a program as the bytes of the PROGRAM section. The order
  * here is the order in runtime/program.c; docs/artifact.md lists the fields. */
 #include "codegen/host_program.h"
+#include "runtime/values/packed.h"
 
 #ifndef TSC_VERSION
 #define TSC_VERSION "0.1.0"
@@ -123,6 +124,8 @@ static void put_tensor(cg_program *p, const rt_tensor *t, ts_buffer *b) {
         tsm_put_i64(b, t->sizes[i]);
     for (int i = 0; i < t->rank; i++)
         tsm_put_i64(b, t->strides[i]);
+    tsm_put_f64(b, t->scale);
+    tsm_put_i64(b, t->zero_point);
 }
 
 static void put_node(cg_program *p, rt_value v, ts_buffer *b) {
@@ -139,6 +142,11 @@ static void put_node(cg_program *p, rt_value v, ts_buffer *b) {
         tsm_put_u32(b, class_number(p, v.as.tuple->class_));
         put_refs(p, v.as.tuple->items, v.as.tuple->count, b);
         break;
+    case RT_TAG_CAPSULE: {
+        const rt_tuple *packed = rt_packed_tuple(v);
+        put_refs(p, packed->items, packed->count, b);
+        break;
+    }
     case RT_TAG_DICT: {
         tsm_put_u32(b, (uint32_t)v.as.dict->live_count);
         size_t at = 0;

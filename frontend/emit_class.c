@@ -267,7 +267,12 @@ void fe_ir_class_set_fields(fe_context *fe, ir_class *c, const ir_field *fields,
     for (int pass = 0; pass < 2; pass++)
         for (size_t i = 0; i < count; i++)
             if (fields[i].is_constant == (pass == 1)) {
-                copy[at++] = fields[i];
+                copy[at] = fields[i];
+                /* Before version 4 packed quantized parameters went as tensors. */
+                if (ts_str_is(fields[i].name, "_packed_params") &&
+                    fields[i].type->kind == IR_TENSOR)
+                    copy[at].type = ir_type_simple(fe->module, IR_CAPSULE);
+                at++;
                 if (!pass)
                     names[named++] = fields[i].name;
             }

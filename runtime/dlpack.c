@@ -173,15 +173,29 @@ tsrt_status *tsrt_value_to_dlpack_versioned(const tsrt_value *value,
 tsrt_status *tsrt_value_make_quantized(tsrt_dtype dtype, const int64_t *sizes, int rank,
                                        const void *ints, double scale, int64_t zero_point,
                                        tsrt_value **out_value) {
-    (void)dtype, (void)sizes, (void)rank, (void)ints, (void)scale, (void)zero_point;
     *out_value = NULL;
-    return rt_out(ts_error_make(TS_ERR_UNSUPPORTED, "quantized tensors are not supported"));
+    if (rt_dtype_category((rt_dtype)dtype) != 'q' || !(scale > 0))
+        return rt_out(ts_error_make(TS_ERR_INVALID_INPUT,
+                                    "expected a quantized dtype and a scale above 0"));
+    rt_tensor *t;
+    ts_status status = rt_tensor_make((rt_dtype)dtype, sizes, rank, &t);
+    if (status)
+        return rt_out(status);
+    t->scale = scale;
+    t->zero_point = zero_point;
+    if (t->element_count)
+        memcpy(t->data, ints, (size_t)t->element_count * rt_dtype_size((rt_dtype)dtype));
+    return rt_out(rt_value_wrap(rt_from_tensor(t), NULL, out_value));
 }
 
 tsrt_status *tsrt_value_quantization(const tsrt_value *value, double *out_scale,
                                      int64_t *out_zero_point) {
-    (void)value;
     *out_scale = 0;
     *out_zero_point = 0;
-    return rt_out(ts_error_make(TS_ERR_INVALID_INPUT, "expected a quantized tensor"));
+    if (tsrt_value_kind(value) != TSRT_TENSOR ||
+        rt_dtype_category((rt_dtype)value->value.as.tensor->dtype) != 'q')
+        return rt_out(ts_error_make(TS_ERR_INVALID_INPUT, "expected a quantized tensor"));
+    *out_scale = value->value.as.tensor->scale;
+    *out_zero_point = value->value.as.tensor->zero_point;
+    return NULL;
 }

@@ -2,6 +2,7 @@
  * then their members, so that shared and cyclic structure comes out as it was. Tensors map the
  * weights; those that the program may write get memory of their own. */
 #include "runtime/runtime_internal.h"
+#include "runtime/values/packed.h"
 
 #include <stdlib.h>
 
@@ -37,6 +38,8 @@ static ts_status make_tensor(tsrt_session *s, const rt_node *n, rt_value *out) {
         TS_TRY(rt_tensor_make(n->dtype, n->sizes, n->rank, &t));
     t->requires_grad = n->requires_grad;
     t->is_conjugated = n->is_conjugated;
+    t->scale = n->re;
+    t->zero_point = n->zero_point;
     *out = rt_from_tensor(t);
     return NULL;
 }
@@ -51,6 +54,11 @@ static ts_status make_node(tsrt_session *s, const rt_node *n, rt_value *out) {
         TS_TRY(rt_tuple_make(n->ref_count, out));
         out->as.tuple->class_ = n->class_;
         return NULL;
+    case RT_TAG_CAPSULE: { /* packed parameters: the tuple is filled through the capsule */
+        rt_value tuple;
+        TS_TRY(rt_tuple_make(n->ref_count, &tuple));
+        return rt_packed_make(tuple, out);
+    }
     case RT_TAG_DICT: return rt_dict_make(out);
     case RT_TAG_OBJECT: return rt_object_make(n->class_, out);
     case RT_TAG_ENUM: return rt_enum_make(n->class_, n->text, rt_none(), out);
@@ -77,6 +85,12 @@ static ts_status fill_node(const rt_node *n, const rt_value *nodes, rt_value v) 
             TS_TRY(rt_dict_set(v.as.dict, resolve(nodes, n->refs[i]),
                                resolve(nodes, n->refs[i + 1])));
         return NULL;
+    case RT_TAG_CAPSULE: {
+        rt_tuple *packed = (rt_tuple *)(uintptr_t)rt_packed_tuple(v);
+        for (size_t i = 0; i < n->ref_count; i++)
+            packed->items[i] = rt_retain(resolve(nodes, n->refs[i]));
+        return NULL;
+    }
     case RT_TAG_OBJECT:
         for (size_t i = 0; i < n->ref_count; i++)
             v.as.object->fields[i] = rt_retain(resolve(nodes, n->refs[i]));

@@ -178,6 +178,8 @@ static void read_tensor(decoder *d, rt_node *n) {
         n->sizes[i] = tsm_read_i64(&d->r);
     for (int i = 0; i < n->rank; i++)
         n->strides[i] = tsm_read_i64(&d->r);
+    n->re = tsm_read_f64(&d->r);
+    n->zero_point = tsm_read_i64(&d->r);
 }
 
 static void read_node(decoder *d, rt_node *n, size_t count) {
@@ -189,7 +191,8 @@ static void read_node(decoder *d, rt_node *n, size_t count) {
         n->im = tsm_read_f64(&d->r);
         return;
     case RT_TAG_TENSOR: read_tensor(d, n); return;
-    case RT_TAG_LIST: break;
+    case RT_TAG_LIST:
+    case RT_TAG_CAPSULE: break;
     case RT_TAG_TUPLE: n->class_ = read_class(d); break;
     case RT_TAG_DICT:
         n->ref_count = (size_t)tsm_read_count(&d->r, 26) * 2;

@@ -47,7 +47,7 @@ typedef struct rt_node { /* a counted constant; refs are rt_values whose payload
     rt_dtype dtype;
     bool requires_grad, is_conjugated;
     uint32_t storage; /* + 1 */
-    int64_t offset;
+    int64_t offset, zero_point; /* scale: re */
     int rank;
     int64_t *sizes, *strides;
 } rt_node;

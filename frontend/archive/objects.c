@@ -3,6 +3,7 @@
  *
  * A node is converted once and its value kept in it, so what was one object in the pickle is one
  * object here. Depth is bounded by the pickle reader. */
+#include "frontend/archive/packed.h"
 #include "frontend/archive/archive_internal.h"
 
 typedef fe_pickle_node node;
@@ -180,6 +181,14 @@ static ts_status enum_member(builder *b, const node *n, const ir_class *c, rt_va
 
 static ts_status instance(builder *b, node *n, rt_value *out) {
     const ir_class *c = NULL;
+    if (ts_str_starts_with(class_name(n), "__torch__.torch.classes.") && n->state) {
+        rt_value state = rt_none();
+        TS_TRY(convert(b, n->state, &state));
+        TS_TRY(ts_status_context(fe_packed_from_state(class_name(n), state, out), "at offset %zu",
+                                 n->offset));
+        own(b, *out);
+        return NULL;
+    }
     TS_TRY(find_class(b, n, &c));
     switch (c->base.kind) {
     case RT_CLASS_NAMED_TUPLE:
@@ -269,6 +278,7 @@ static ts_status call(builder *b, node *n, rt_value *out) {
         return instance(b, n, out);
     case FE_GLOBAL_REBUILD_TENSOR:
     case FE_GLOBAL_REBUILD_TENSOR_V1:
+    case FE_GLOBAL_REBUILD_QTENSOR:
     case FE_GLOBAL_REBUILD_PARAMETER: {
         rt_tensor *t = NULL;
         TS_TRY(fe_records_tensor(b->records, n, &t));
@@ -314,7 +324,6 @@ static ts_status call(builder *b, node *n, rt_value *out) {
         if (count != 0)
             return bad(n, "OrderedDict: expected no arguments");
         return dict(b, n->entries, out);
-    case FE_GLOBAL_REBUILD_QTENSOR:
     case FE_GLOBAL_PER_TENSOR_AFFINE:
     case FE_GLOBAL_PER_CHANNEL_AFFINE:
     case FE_GLOBAL_PER_CHANNEL_AFFINE_FLOAT:

@@ -270,6 +270,21 @@ static ts_status apply_flags(rt_tensor **t, bool conj, bool neg) {
     return NULL;
 }
 
+/* (per_tensor_affine, scale, zero_point) */
+static ts_status read_quantizer(const node *n, double *out_scale, int64_t *out_zero_point) {
+    if (n->kind != FE_PICKLE_TUPLE || n->as.list.count < 3)
+        return bad(n, "quantizer of a tensor: expected a tuple of three");
+    node *const *items = n->as.list.items;
+    if (items[0]->kind != FE_PICKLE_GLOBAL || items[0]->global != FE_GLOBAL_PER_TENSOR_AFFINE)
+        return ts_error_make(TS_ERR_UNSUPPORTED, "offset %zu: tensors that are quantized per "
+                             "channel are not supported yet", n->offset);
+    if (items[1]->kind != FE_PICKLE_FLOAT || items[2]->kind != FE_PICKLE_INT)
+        return bad(n, "quantizer of a tensor: expected a scale and a zero point");
+    *out_scale = items[1]->as.number;
+    *out_zero_point = items[2]->as.integer;
+    return NULL;
+}
+
 ts_status fe_records_tensor(fe_records *r, const node *call, rt_tensor **out) {
     *out = NULL;
     node *const *args = call->as.list.items[0]->as.list.items;
@@ -281,14 +296,28 @@ ts_status fe_records_tensor(fe_records *r, const node *call, rt_tensor **out) {
         return fe_records_tensor(r, args[0], out);
     }
     bool is_v1 = call->callee->global == FE_GLOBAL_REBUILD_TENSOR_V1;
+    bool is_quantized = call->callee->global == FE_GLOBAL_REBUILD_QTENSOR;
+    double scale = 1;
+    int64_t zero_point = 0;
+    node *moved[6];
+    if (is_quantized) { /* (storage, offset, sizes, strides, quantizer, requires_grad, hooks) */
+        if (count != 7)
+            return bad(call, "_rebuild_qtensor with a wrong number of arguments");
+        TS_TRY(read_quantizer(args[4], &scale, &zero_point));
+        for (size_t i = 0; i < 4; i++)
+            moved[i] = args[i];
+        moved[4] = args[5];
+        moved[5] = args[6];
+        args = moved;
+        count = 6;
+    }
     if (is_v1 ? count != 4 : count < 6 || count > 7)
         return bad(call, "_rebuild_tensor_v2 with a wrong number of arguments");
     rt_dtype dtype = RT_DTYPE_UNKNOWN;
     rt_storage *storage = NULL;
     TS_TRY(storage_of(r, args[0], &dtype, &storage));
-    if (rt_dtype_category(dtype) == 'q')
-        return ts_error_make(TS_ERR_UNSUPPORTED, "offset %zu: quantized tensors are not supported "
-                             "yet", call->offset);
+    if ((rt_dtype_category(dtype) == 'q') != is_quantized)
+        return bad(call, "a quantized tensor's storage and its call do not agree");
     if (args[1]->kind != FE_PICKLE_INT || args[1]->as.integer < 0)
         return bad(args[1], "offset of a tensor: expected an int of 0 or more");
     int64_t sizes[RT_MAX_RANK] = {0}, strides[RT_MAX_RANK] = {0}, offset = args[1]->as.integer;
@@ -315,6 +344,8 @@ ts_status fe_records_tensor(fe_records *r, const node *call, rt_tensor **out) {
         return status;
     }
     (*out)->requires_grad = requires_grad;
+    (*out)->scale = scale;
+    (*out)->zero_point = zero_point;
     return NULL;
 }
 

@@ -114,6 +114,8 @@ static ts_status make_header(rt_dtype dtype, const int64_t *sizes, const int64_t
     t->sizes = t->shape;
     t->strides = t->shape + room;
     t->element_count = count;
+    t->scale = 1;
+    t->zero_point = 0;
     for (int d = 0; d < rank; d++)
         t->sizes[d] = sizes[d];
     if (strides)
@@ -215,6 +217,8 @@ ts_status rt_tensor_alias(const rt_tensor *t, int64_t offset, const int64_t *siz
     }
     (*out)->is_conjugated = t->is_conjugated;
     (*out)->requires_grad = t->requires_grad;
+    (*out)->scale = t->scale;
+    (*out)->zero_point = t->zero_point;
     return NULL;
 }
 

@@ -30,6 +30,8 @@ struct rt_tensor {
     int64_t *sizes;      /* [rank], inside the object */
     int64_t *strides;    /* [rank] */
     int64_t element_count;
+    double scale;        /* of a quantized dtype: value = (integer - zero_point) * scale */
+    int64_t zero_point;
     int64_t shape[];     /* room for sizes and strides */
 };
 
