@@ -432,10 +432,18 @@ static em build(emitter *E, candidate *c, const em_arguments *args, ir_value *co
     return results_of(E, ir_build_core(&E->b, c->op, operands, c->count));
 }
 
+/* Within an arm of an if, however deep: code that may never run. The body of a loop does run. */
+static bool is_in_arm(const ir_block *block) {
+    for (; block && block->parent; block = block->parent->block)
+        if (block->parent->opcode == IR_OP_IF)
+            return true;
+    return false;
+}
+
 /* False: an operator unknown to us in one arm of an archive: an error only where it runs. */
 static bool refuse(emitter *E, ts_str name, candidate *list, size_t count, ir_value *const *values,
                    const em_arguments *args, const ast_node *node) {
-    if (!count && node && node->source && node->source->is_archive && E->b.block != E->f->body)
+    if (!count && node && node->source && node->source->is_archive && is_in_arm(E->b.block))
         return false;
     ts_buffer text = {0};
     for (size_t i = 0; i < args->count; i++) {
