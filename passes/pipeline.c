@@ -43,6 +43,8 @@ static const char *const order[] = {
     "eliminate_common",
     "eliminate_dead",
     "}",
+    "guard_operators",   /* of what is still not known */
+    "infer_types",       /* on the guarded paths */
     "expand_composites", /* nothing looks for whole cells or attention any more */
     "fuse", /* from here on for one target */
     "eliminate_dead",
