@@ -175,7 +175,23 @@ static ts_status rule_if(const verifier *v, const ir_op *op) {
     for (int i = 0; i < 2; i++) {
         if (op->regions[i]->parameter_count)
             return broken(v, op, "if", "expected regions without parameters");
-        TS_TRY(rule_yields(v, op, op->regions[i], 0, op->results, op->result_count));
+        if (op->regions[i]->last->operand_count != op->result_count)
+            return broken(v, op, "yield", "expected as many yielded values as results");
+    }
+    /* Inference may know which arm is taken: the result then has that arm's facts, and the other
+     * arm's tensor may have others. One arm must fit exactly. */
+    for (size_t k = 0; k < op->result_count; k++) {
+        const ir_op *end[2] = {op->regions[0]->last, op->regions[1]->last};
+        const ir_type *want = op->results[k]->type;
+        const ir_type *loose = ir_type_forget(v->m, want);
+        bool fits[2];
+        for (int i = 0; i < 2; i++) {
+            fits[i] = ir_type_is_refinement(end[i]->operands[k]->type, want);
+            if (!fits[i])
+                TS_TRY(need_type(v, end[i], "yield", end[i]->operands[k]->type, loose));
+        }
+        if (!fits[0] && !fits[1])
+            return type_error(v, end[0], "yield", want, end[0]->operands[k]->type);
     }
     return NULL;
 }
