@@ -104,12 +104,14 @@ static ts_status device_codes(cg_program *program, const cg_options *options, ts
     return ts_buffer_status(&(*out)->bytes);
 }
 
-static ts_status write_tsm(cg_program *program, const cg_options *options) {
-    bool has_device = options->device != CG_DEVICE_CPU;
-    if (has_device && options->level_count != 1)
-        return ts_error_make(TS_ERR_INVALID_INPUT,
-                             "a model for a device takes one CPU level, found %zu",
-                             options->level_count);
+static ts_status write_tsm(cg_program *program, const cg_options *given) {
+    /* Which kernels a device takes is decided with the first CPU level; the host program and the
+     * fallback are of that level alone. */
+    cg_options one = *given;
+    const cg_options *options = &one;
+    bool has_device = one.device != CG_DEVICE_CPU;
+    if (has_device)
+        one.level_count = 1;
     cg_image *images = TS_NEW_ARRAY(program->arena, cg_image, options->level_count);
     ts_buffer source = {0};
     cg_device_code *codes = NULL;
