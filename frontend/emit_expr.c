@@ -553,7 +553,12 @@ em em_expression(emitter *E, const ast_node *node, const ir_type *hint) {
         E->depth--;
         return em_error();
     }
-    em_place(E, node);
+    /* Leaves keep the place of what holds them: a place costs a walk along its line. */
+    bool is_leaf = node->kind == AST_NAME || node->kind == AST_INT || node->kind == AST_FLOAT ||
+                   node->kind == AST_STRING || node->kind == AST_NONE || node->kind == AST_TRUE ||
+                   node->kind == AST_FALSE;
+    if (!is_leaf)
+        em_place(E, node);
     em v = node->kind == AST_BOOLOP ? em_boolop(E, node, hint) : expression(E, node, hint);
     E->depth--;
     return v;
