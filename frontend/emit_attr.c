@@ -288,6 +288,61 @@ static bool binding_attribute(emitter *E, const fe_binding *b, ts_str name, em *
     return true;
 }
 
+/* torch.finfo(dtype).max and its like: a constant, or a choice among the dtypes. */
+static bool dtype_attribute(emitter *E, ir_value *dtype, ts_str name, const ast_node *node, em *out) {
+    static const struct { int dtype; double min, max, eps, tiny; int bits; } floats[] = {
+        {RT_float32, -3.4028234663852886e+38, 3.4028234663852886e+38, 1.1920928955078125e-07, 1.1754943508222875e-38, 32},
+        {RT_float64, -1.7976931348623157e+308, 1.7976931348623157e+308, 2.220446049250313e-16, 2.2250738585072014e-308, 64},
+        {RT_float16, -65504.0, 65504.0, 0.0009765625, 6.103515625e-05, 16},
+        {RT_bfloat16, -3.3895313892515355e+38, 3.3895313892515355e+38, 0.0078125, 1.1754943508222875e-38, 16}};
+    static const struct { int dtype; int64_t min, max; int bits; } ints[] = {
+        {RT_int64, INT64_MIN, INT64_MAX, 64}, {RT_int32, INT32_MIN, INT32_MAX, 32},
+        {RT_int16, INT16_MIN, INT16_MAX, 16}, {RT_int8, INT8_MIN, INT8_MAX, 8}, {RT_uint8, 0, 255, 8}};
+    enum { MIN, MAX, EPS, TINY, BITS } what;
+    if (ts_str_is(name, "min"))
+        what = MIN;
+    else if (ts_str_is(name, "max"))
+        what = MAX;
+    else if (ts_str_is(name, "eps") || ts_str_is(name, "resolution"))
+        what = EPS;
+    else if (ts_str_is(name, "tiny") || ts_str_is(name, "smallest_normal"))
+        what = TINY;
+    else if (ts_str_is(name, "bits"))
+        what = BITS;
+    else
+        return false;
+    int64_t known = -1;
+    bool is_known = ir_const_int(dtype, &known);
+    ir_value *values[9];
+    int dtypes[9];
+    size_t count = 0;
+    for (size_t i = 0; i < sizeof floats / sizeof *floats; i++) {
+        if (is_known && floats[i].dtype != known)
+            continue;
+        double f = what == MIN ? floats[i].min : what == MAX ? floats[i].max
+                   : what == EPS ? floats[i].eps : floats[i].tiny;
+        dtypes[count] = floats[i].dtype;
+        values[count++] = what == BITS ? ir_build_int(&E->b, floats[i].bits) : ir_build_float(&E->b, f);
+    }
+    for (size_t i = 0; is_known && i < sizeof ints / sizeof *ints && what != EPS && what != TINY; i++) {
+        if (ints[i].dtype != known)
+            continue;
+        dtypes[count] = ints[i].dtype;
+        values[count++] = ir_build_int(&E->b, what == MIN ? ints[i].min : what == MAX ? ints[i].max : ints[i].bits);
+    }
+    if (!count)
+        return false;
+    ir_value *v = values[0];
+    for (size_t i = 1; i < count; i++) { /* float32 unless the dtype says another */
+        em_choice choice;
+        em_choose(E, &choice, em_row(E, "eq.int", node, 2, dtype, ir_build_int(&E->b, dtypes[i])));
+        em_choose_other(E, &choice, values[i]);
+        v = em_choose_end(E, &choice, v, node);
+    }
+    *out = em_value(v);
+    return true;
+}
+
 static bool find_attribute(emitter *E, em object, ts_str name, const ast_node *node, em *out) {
     switch (object.kind) {
     case EM_BINDING:
@@ -300,6 +355,8 @@ static bool find_attribute(emitter *E, em object, ts_str name, const ast_node *n
     case EM_ERROR:
         *out = em_error();
         return true;
+    case EM_DTYPE_INFO:
+        return dtype_attribute(E, object.value, name, node, out);
     case EM_EXCEPTION:
         return false;
     default:

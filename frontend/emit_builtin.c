@@ -856,6 +856,10 @@ em em_call_builtin(emitter *E, ts_str path, em_arguments *args, const ast_node *
         return builtin_len(E, args, node);
     if (IS("torch.Size") || IS("torch.jit.List"))
         return em_value(args->count ? as_list(E, args->items[0].v, node) : NULL);
+    if ((IS("torch.finfo") || IS("torch.iinfo")) && args->count <= 1) {
+        ir_value *dtype = args->count ? argument(E, args, 0, node) : ir_build_int(&E->b, RT_float32);
+        return dtype ? (em){.kind = EM_DTYPE_INFO, .value = dtype} : em_error();
+    }
     if (IS("torch.is_tensor") && args->count == 1)
         return em_value(ir_build_bool(&E->b, args->items[0].v.kind == EM_VALUE &&
                                                  args->items[0].v.value->type->kind == IR_TENSOR));

@@ -220,9 +220,13 @@ em em_call_ir(emitter *E, ir_function *f, em_signature *s, ir_value *self, em_ar
         char what[120];
         snprintf(what, sizeof what, "argument '%.*s'", TS_STR_ARG(p->name));
         ir_value *v = em_ir(E, a->v, a->node ? a->node : node, p->type);
+        size_t errors = E->fe->diagnostics->error_count;
         v = em_coerce(E, v, p->type, p->fixed_length, a->node ? a->node : node, what);
-        if (!v)
+        if (!v) {
+            if (p->place && E->fe->diagnostics->error_count > errors)
+                fe_report(E->fe->diagnostics, FE_NOTE, TS_ERR_TYPE, p->place, "declared here");
             return em_error();
+        }
         operands[i] = em_cast(E, v, p->type);
     }
     for (size_t k = 0; k < args->count; k++)

@@ -160,6 +160,8 @@ static em list_literal(emitter *E, const ast_node *node, const ir_type *hint) {
             if (!items[count])
                 return em_error();
             v = em_value(items[count]);
+            const ir_type *t = items[count]->type;
+            functions = functions || (!element && t->kind == IR_CLASS && t->class_->base.kind == RT_CLASS_MODULE);
         }
         ems[count++] = v;
     }
@@ -330,6 +332,7 @@ ir_value *em_ir(emitter *E, em v, const ast_node *node, const ir_type *hint) {
     case EM_METHOD:
     case EM_CLOSURE:
     case EM_CHOICE:
+    case EM_DTYPE_INFO:
     case EM_SUPER:
     case EM_EXCEPTION:
         break;

@@ -28,6 +28,7 @@ typedef enum em_kind {
     EM_CLOSURE,   /* node: LAMBDA or nested FUNCTION */
     EM_SUPER,     /* class_: of self; function: the method that calls super() */
     EM_EXCEPTION, /* class binding + message value */
+    EM_DTYPE_INFO, /* torch.finfo(value), torch.iinfo(value) */
     EM_CHOICE     /* one of items, told at run time: value: an index, or a key of keys */
 } em_kind;
 
@@ -217,6 +218,7 @@ typedef struct em_iteration {
     size_t part_count;
     ir_value *dict_check; /* the dict whose size must stay */
     ir_value *dict_size;
+    ir_value *growing; /* a list that the loop's body changes: its length is asked each time */
     int how;
 } em_iteration;
 bool em_iterate(emitter *E, em source, const ast_node *node, em_iteration *out);

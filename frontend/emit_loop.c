@@ -19,6 +19,7 @@ typedef struct loop {
     const em_iteration *it; /* NULL: while */
     ir_value *go;           /* while: the condition at the entry */
     em_facts facts;         /* while: what the condition says */
+    ir_value *index;        /* for: the counter of this attempt */
     em_env entry;
     carried *list;
     size_t count, capacity;
@@ -79,6 +80,10 @@ static ir_value *next_condition(emitter *E, loop *l) {
         return c.known >= 0 ? ir_build_bool(&E->b, c.known == 1)
                : c.value    ? c.value
                             : ir_build_bool(&E->b, false);
+    }
+    if (l->it->growing) {
+        ir_value *next = em_row(E, "add.int", l->node, 2, l->index, ir_build_int(&E->b, 1));
+        return em_row(E, "lt.int", l->node, 2, next, em_op(E, "len", l->node, 1, l->it->growing));
     }
     if (l->it->dict_check)
         em_row(E, "prim_dict_iter_check", l->node->right, 2, l->it->dict_check, l->it->dict_size);
@@ -226,10 +231,13 @@ static bool attempt(emitter *E, loop *l) {
     for (size_t i = 0; i < l->count; i++)
         initial[i] = em_cast(E, l->list[i].initial, l->list[i].type);
     em_place(E, node);
-    ir_value *max = l->it ? l->it->trip : ir_build_int(&E->b, INT64_MAX);
-    ir_value *go = l->it ? ir_build_bool(&E->b, true) : l->go;
+    bool growing = l->it && l->it->growing;
+    ir_value *max = l->it && !growing ? l->it->trip : ir_build_int(&E->b, INT64_MAX);
+    ir_value *go = growing ? em_row(E, "gt.int", node, 2, l->it->trip, ir_build_int(&E->b, 0))
+                   : l->it ? ir_build_bool(&E->b, true) : l->go;
     ir_op *op = ir_build_loop(&E->b, max, go, initial, l->count);
     ir_block *body = op->regions[0];
+    l->index = body->parameters[0];
     E->env = l->entry;
     E->env = em_env_copy(E);
     for (size_t i = 0; i < l->count; i++) {
@@ -417,11 +425,49 @@ static void unroll(emitter *E, const ast_node *node, const em_iteration *it, siz
     em_merge(E, op, &before, &a, &b, end_of(node));
 }
 
+static bool same_path(const ast_node *a, const ast_node *b) {
+    if (a->kind != b->kind || !ts_str_equal(a->text, b->text))
+        return false;
+    return a->kind == AST_NAME || (a->kind == AST_ATTRIBUTE && same_path(a->left, b->left));
+}
+
+/* Whether the statements change the length of the list by its own name. */
+static bool changes_length(const ast_node *node, const ast_node *list) {
+    static const char *const methods[] = {"append", "extend", "insert", "pop", "remove", "clear"};
+    if (!node)
+        return false;
+    if (node->kind == AST_CALL && node->left->kind == AST_ATTRIBUTE)
+        for (size_t i = 0; i < sizeof methods / sizeof *methods; i++)
+            if (ts_str_is(node->left->text, methods[i]) && same_path(node->left->left, list))
+                return true;
+    if (node->kind == AST_AUG_ASSIGN && same_path(node->left, list))
+        return true;
+    if (node->kind == AST_DELETE)
+        for (size_t i = 0; i < node->list.count; i++)
+            if (node->list.items[i]->kind == AST_SUBSCRIPT && same_path(node->list.items[i]->left, list))
+                return true;
+    const ast_node *parts[] = {node->left, node->right, node->third, node->test};
+    for (size_t i = 0; i < 4; i++)
+        if (changes_length(parts[i], list))
+            return true;
+    const ast_list *lists[] = {&node->list, &node->body, &node->orelse, &node->finally_body};
+    for (size_t i = 0; i < 4; i++)
+        for (size_t k = 0; k < lists[i]->count; k++)
+            if (changes_length(lists[i]->items[k], list))
+                return true;
+    return false;
+}
+
 void em_for(emitter *E, const ast_node *node) {
     em source = em_expression(E, node->right, NULL);
     em_iteration it;
     if (!em_iterate(E, source, node->right, &it))
         return;
+    if (!it.is_unrolled && source.kind == EM_VALUE && source.value->type->kind == IR_LIST &&
+        (node->right->kind == AST_NAME || node->right->kind == AST_ATTRIBUTE))
+        for (size_t i = 0; i < node->body.count && !it.growing; i++)
+            if (changes_length(node->body.items[i], node->right))
+                it.growing = source.value;
     if (!it.is_unrolled) {
         loop l = {.node = node, .it = &it};
         run(E, &l);

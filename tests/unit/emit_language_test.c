@@ -63,6 +63,8 @@ static const program programs[] = {
      "(\"003|2.50|'a'\", 'k-3', '1 [2]')"},
     {"def f():\n    return -7 // 2, -7 % 3, 2 ** 10, 7 / 2, round(2.5), abs(-3), divmod(7, 2), int('12'), 1 << 4\n",
      "(-4, 2, 1024, 3.5, 2, 3, (3, 1), 12, 16)"},
+    {"def f():\n    xs = [1]\n    for x in xs:\n        if x < 4:\n            xs.append(x + 1)\n    return xs\n",
+     "[1, 2, 3, 4]"},
     /* functions and classes */
     {"def g(a: int, b: int = 2, *, c: int = 3) -> int:\n    return a * 100 + b * 10 + c\ndef f():\n"
      "    return g(1), g(1, 5), g(b=7, a=2, c=0)\n", "(123, 153, 270)"},
