@@ -550,7 +550,7 @@ KERNEL(linalg_lstsq) {
         status = rt_matrices_give(&x, &outs[0]);
     }
     if (!status)
-        status = m > n && full_rank
+        status = m > n && full_rank && !is_gelsy
                      ? rt_vectors_give(&d.a, residuals, vector ? -1 : columns, &outs[1])
                      : rt_from_doubles(NULL, rt_dtype_real(d.a.dtype), &none, 1, &outs[1]);
     if (!status)
