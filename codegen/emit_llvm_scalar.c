@@ -2,7 +2,8 @@
  *
  * float32 transcendental functions are polynomials of our own, the same on every machine. Bounds
  * (largest error in units of the last place over all inputs, tested in kernel_math_test.c):
- *   exp 1.1 (0 below 2^-125.5), log 1.2, tanh 2, erf 1.2, sigmoid 3, sin and cos 1.5, expm1 and log1p 4.
+ *   exp 1.1 (0 below 2^-125.5), log 1.2, tanh 2, erf 1.2, sigmoid 3, sin and cos 1.6,
+ *   expm1 and log1p 4.
  * Sources: exp, log, tanh, sin, cos from the Cephes library (expf.c, logf.c, tanhf.c, sinf.c); erf
  * in two ranges after N. Juffa's published single-precision minimax polynomials. */
 #include "codegen/emit_llvm_kernel.h"
