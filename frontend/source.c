@@ -39,6 +39,7 @@ ts_status fe_source_make(ts_arena *arena, ts_str name, ts_str text, fe_source **
     fe_source *source = TS_NEW(arena, fe_source);
     source->name = name;
     source->text = text;
+    source->is_ascii = true;
     uint32_t *lines = NULL;
     size_t count = 0, capacity = 0;
     TS_APPEND(arena, lines, count, capacity, 0);
@@ -53,6 +54,7 @@ ts_status fe_source_make(ts_arena *arena, ts_str name, ts_str text, fe_source **
             return ts_error_at(TS_ERR_SYNTAX, place_of_byte(source, i),
                                "expected UTF-8 text, found byte 0x%02x", p[i]);
         }
+        source->is_ascii &= n == 1;
         if (p[i] == '\n')
             TS_APPEND(arena, lines, count, capacity, (uint32_t)(i + 1));
         i += n;
@@ -92,7 +94,12 @@ ts_place fe_source_place(const fe_source *source, uint32_t offset, uint32_t leng
     size_t end = (size_t)offset + length;
     if (end > source->text.length)
         end = source->text.length;
-    for (size_t i = source->line_count ? source->line_offsets[low] : 0; i < end; i++) {
+    size_t i = source->line_count ? source->line_offsets[low] : 0;
+    if (source->is_ascii && offset > i) {
+        place.column = (int)(offset - i) + 1;
+        i = offset;
+    }
+    for (; i < end; i++) {
         bool is_start = ((unsigned char)source->text.data[i] & 0xC0) != 0x80;
         if (i < offset)
             place.column += is_start;

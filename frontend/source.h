@@ -12,6 +12,7 @@ typedef struct fe_source {
     ts_str text; /* UTF-8, checked; a BOM is skipped */
     const uint32_t *line_offsets;
     size_t line_count;
+    bool is_ascii; /* a byte is a column: places need no walk along their line */
     /* Places in the original Python of an archive's code, from its debug record; may be NULL.
      * Sorted by offset: text from `offset` on came from `place`. */
     const struct fe_origin *origins;
