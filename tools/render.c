@@ -156,10 +156,10 @@ void render_all(render_format format, const fe_diagnostics *d, ts_status status,
     }
     if (status && !is_repeated(d, status)) {
         ts_str message = ts_str_of(ts_status_message(status));
-        if (!message.length)
-            message = ts_status_code(status) == TS_ERR_NO_MEMORY
-                          ? TS_STR("out of memory, or over the compiler's own limit of memory")
-                          : TS_STR("failed");
+        if (ts_status_code(status) == TS_ERR_NO_MEMORY)
+            message = TS_STR("out of memory, or over the compiler's own limit of memory");
+        else if (!message.length)
+            message = TS_STR("failed");
         fe_diagnostic item = {.severity = FE_ERROR, .code = ts_status_code(status),
                               .place = ts_status_place(status), .message = message};
         ts_str trail = ts_str_of(ts_status_trail(status));

@@ -114,8 +114,9 @@ ts_status ts_status_context(ts_status status, const char *format, ...) {
 }
 
 ts_status ts_status_set_place(ts_status status, ts_place place) {
-    if (!status || status->is_static || status->place.line || !place.line)
-        return status;
+    bool is_known = status && (status->place.line || status->place.file.length);
+    if (!status || status->is_static || is_known || (!place.line && !place.file.length))
+        return status; /* a file alone is a place, too: bytes have no lines */
     char *file = copy_str(place.file);
     if (!file)
         return status;
