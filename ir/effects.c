@@ -202,8 +202,10 @@ bool ir_list_is_stable(const ir_value *v) {
                 return false;
         char alias = schema->args[operand].alias;
         for (size_t j = 0; j < user->result_count; j++) {
-            ir_kind kind = user->results[j]->type->kind;
-            if (kind != IR_TENSOR && ir_type_is_mutable(user->results[j]->type) && alias &&
+            const ir_type *t = user->results[j]->type;
+            bool tensor = t->kind == IR_TENSOR ||
+                          (t->kind == IR_OPTIONAL && t->args[0]->kind == IR_TENSOR);
+            if (!tensor && ir_type_is_mutable(user->results[j]->type) && alias &&
                 (schema->result_aliases[j] == alias || schema->result_aliases[j] == '*'))
                 return false;
         }

@@ -166,6 +166,10 @@ const ir_type *ir_type_from_fact(ir_module *m, const rt_fact *fact, const ir_typ
     switch (declared->kind) {
     case IR_TENSOR:
         return tensor_of_fact(m, fact);
+    case IR_OPTIONAL:
+        return declared->args[0]->kind == IR_TENSOR && fact->kind == RT_FACT_TENSOR
+                   ? ir_type_optional(m, tensor_of_fact(m, fact))
+                   : declared;
     case IR_NUMBER:
         if (fact->kind == RT_FACT_INT)
             return ir_type_simple(m, IR_INT);
@@ -175,7 +179,8 @@ const ir_type *ir_type_from_fact(ir_module *m, const rt_fact *fact, const ir_typ
             return ir_type_simple(m, IR_BOOL);
         return declared;
     case IR_LIST: {
-        if (fact->kind != RT_FACT_LIST || !fact->items || declared->args[0]->kind != IR_TENSOR)
+        const ir_type *inner = ir_type_without_none(m, declared->args[0]);
+        if (fact->kind != RT_FACT_LIST || !fact->items || inner->kind != IR_TENSOR)
             return declared;
         const ir_type *element = NULL;
         size_t count = fact->count_known ? fact->count : 1;

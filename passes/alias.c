@@ -139,7 +139,7 @@ static void visit_core(pass_alias *a, const ir_op *op) {
     const ir_schema *s = ir_schema_of(a->m, op->core);
     for (size_t i = 0; i < op->operand_count && i < s->arg_count; i++) {
         const ir_value *x = op->operands[i];
-        if (s->args[i].is_written) {
+        if (s->args[i].is_written && op->core != OP_requires_grad_) { /* which marks, not writes */
             ir_kind kind = x->type->kind;
             bool tensor = kind == IR_TENSOR || kind == IR_GENERATOR;
             bool container = kind == IR_LIST || kind == IR_DICT;
@@ -327,6 +327,10 @@ pass_alias *pass_alias_make(pass_context *ctx, ir_module *m, const ir_function *
 }
 
 /* ---- questions ---- */
+
+bool pass_attribute_value(const pass_alias *a, const ir_op *get, rt_value *out) {
+    return attribute_of(get, out) && !is_set_somewhere(a, get->name);
+}
 
 uint32_t pass_alias_set(pass_alias *a, const ir_value *v) { return root_of(a, v->number); }
 

@@ -258,6 +258,13 @@ static void infer_op(inference *in, ir_op *op) {
         else if (op->results[0]->type->kind == IR_OPTIONAL)
             set_type(in, op->results[0], ir_type_optional(in->m, t));
         return;
+    case IR_OP_GET_ATTR: {
+        /* State that is written in place keeps its dtype and sizes. */
+        rt_value v;
+        if (pass_attribute_value(in->alias, op, &v) && v.tag == RT_TAG_TENSOR)
+            set_type(in, op->results[0], ir_type_of_value(in->m, v));
+        return;
+    }
     case IR_OP_CONST:
         if (op->value.tag == RT_TAG_TENSOR)
             set_type(in, op->results[0], ir_type_of_value(in->m, op->value));

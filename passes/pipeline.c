@@ -28,6 +28,7 @@ static const char *const order[] = {
     "infer_types",        /* functional form needs ranks and dtypes */
     "functionalise",      /* values only, from here on */
     "}",
+    "differentiate", /* while operators are whole and their types known */
     "eliminate_common",
     "eliminate_dead",
     "fold_batch_norm", /* before algebra takes the batch norm apart */
