@@ -423,6 +423,22 @@ static ir_value *causal_mask(expander *e, int64_t rows, int64_t columns) {
     return made;
 }
 
+/* Rows without a key at all weigh nothing, where softmax alone would give NaN. */
+static ir_value *rows_without_key(expander *e, ir_value *scores) {
+    int rank = scores->type->rank;
+    rt_dim *dims = TS_NEW_ARRAY(e->m->arena, rt_dim, (size_t)rank);
+    for (int d = 0; d < rank; d++)
+        dims[d] = d == rank - 1 ? 1 : scores->type->dims[d];
+    ir_value *last = ir_build_int(&e->b, -1);
+    const ir_type *list_type = ir_type_list(e->m, ir_type_simple(e->m, IR_INT));
+    ir_value *list = ir_build_op(&e->b, IR_OP_LIST, &last, 1, &list_type, 1)->results[0];
+    ir_value *greatest[3] = {scores, list, ir_build_bool(&e->b, true)};
+    ir_value *top = core(e, OP_amax, float_type(e, rank, dims), greatest, 3);
+    ir_value *compared[2] = {top, ir_build_float(&e->b, -HUGE_VAL)};
+    return core(e, OP_eq_Scalar, ir_type_tensor(e->m, RT_bool, rank, dims, IR_LAYOUT_ANY), compared,
+                2);
+}
+
 static bool expand_attention(expander *e, ir_op *op) {
     ir_module *m = e->m;
     ir_value *q = op->operands[0], *k = op->operands[1], *v = op->operands[2], *mask = op->operands[3];
@@ -449,7 +465,8 @@ static bool expand_attention(expander *e, ir_op *op) {
     else if (!ir_const_double(op->operands[6], &scale))
         return false;
     if (mask->type->kind != IR_NONE &&
-        (causal || !ir_type_is_known_tensor(mask->type) || mask->type->dtype != RT_float32 ||
+        (causal || !ir_type_is_known_tensor(mask->type) ||
+         (mask->type->dtype != RT_float32 && mask->type->dtype != RT_bool) ||
          mask->type->rank > rank))
         return false;
     bool known = rt_dim_is_constant(rows) && rt_dim_is_constant(columns);
@@ -482,10 +499,19 @@ static bool expand_attention(expander *e, ir_op *op) {
     ir_value *s = core(e, OP_matmul, scores, product, 2);
     ir_value *scaled[2] = {s, ir_build_float(&e->b, scale)};
     s = core(e, OP_mul_Scalar, scores, scaled, 2);
-    if (addend)
+    if (addend && addend->type->dtype == RT_bool) {
+        ir_value *args[3] = {addend, s, ir_build_float(&e->b, -HUGE_VAL)};
+        s = core(e, OP_where_ScalarOther, scores, args, 3);
+    } else if (addend) {
         s = add(e, s, addend);
+    }
+    ir_value *empty = addend == mask ? rows_without_key(e, s) : NULL;
     ir_value *soft[3] = {s, ir_build_int(&e->b, -1), ir_build_none(&e->b)};
     s = core(e, OP_softmax_int, scores, soft, 3);
+    if (empty) {
+        ir_value *chosen[3] = {empty, ir_build_float(&e->b, 0), s};
+        s = core(e, OP_where_ScalarSelf, scores, chosen, 3);
+    }
     dims[rank - 1] = v->type->dims[rank - 1];
     ir_value *weighted[2] = {s, v};
     ir_value *out = core(e, OP_matmul, float_type(e, rank, dims), weighted, 2);

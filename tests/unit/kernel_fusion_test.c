@@ -415,6 +415,15 @@ START_TEST(composites) {
                "  %o = scaled_dot_product_attention(%q, %k, %v, none, 0.0, true, scale=none, enable_gqa=false) : float32[2,3,17,12]\n"
                "  return %o\n"
                "}\n", 3, 1e-5, 0);
+    /* A mask of few columns: some rows have no key at all. */
+    check_text("func @forward(%q: float32[2,3,17,8], %k: float32[2,3,2,8], %v: float32[2,3,2,12], %m: bool[17,2]) -> float32[2,3,17,12] entry {\n"
+               "  %o = scaled_dot_product_attention(%q, %k, %v, %m, 0.0, false, scale=0.5, enable_gqa=false) : float32[2,3,17,12]\n"
+               "  return %o\n"
+               "}\n", 3, 1e-5, 0);
+    check_text("func @forward(%q: float32[2,17,8], %k: float32[2,9,8], %v: float32[2,9,12], %m: float32[17,9]) -> float32[2,17,12] entry {\n"
+               "  %o = scaled_dot_product_attention(%q, %k, %v, %m, 0.0, false, scale=none, enable_gqa=false) : float32[2,17,12]\n"
+               "  return %o\n"
+               "}\n", 3, 1e-5, 0);
 }
 END_TEST
 
