@@ -47,13 +47,17 @@ evaluator *ev_of(struct fe_context *fe) {
     return fe->script;
 }
 
+ts_place ev_place(const ast_node *node) {
+    return node && node->source && !node->source->is_library ? ast_place(node) : (ts_place){0};
+}
+
 ts_status ev_unsupported(const ast_node *node, const char *format, ...) {
     char text[400];
     va_list args;
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    return ts_error_at(TS_ERR_UNSUPPORTED, ast_place(node), "%s", text);
+    return ts_error_at(TS_ERR_UNSUPPORTED, ev_place(node), "%s", text);
 }
 
 ts_status ev_step(evaluator *ev, const ast_node *node) {
@@ -66,7 +70,7 @@ ts_status ev_step(evaluator *ev, const ast_node *node) {
     }
     if (ev->depth > EV_MAX_DEPTH)
         return ts_status_set_place(
-            ts_raise("RecursionError", "maximum recursion depth exceeded"), ast_place(node));
+            ts_raise("RecursionError", "maximum recursion depth exceeded"), ev_place(node));
     return NULL;
 }
 
@@ -188,7 +192,7 @@ ts_status ev_load_name(evaluator *ev, ev_frame *frame, const ast_node *node, fe_
     if (b.kind == FE_UNBOUND)
         return ts_status_set_place(
             ts_raise("NameError", "name '%.*s' is not defined", TS_STR_ARG(name)),
-            ast_place(node));
+            ev_place(node));
     if (b.kind == FE_VALUE)
         *hold = rt_retain(b.value);
     *out = b;
@@ -280,7 +284,7 @@ static ts_status delete_name(ev_frame *frame, const ast_node *node) {
     }
     return ts_status_set_place(
         ts_raise("NameError", "name '%.*s' is not defined", TS_STR_ARG(node->text)),
-        ast_place(node));
+        ev_place(node));
 }
 
 /* ---- assignment ---- */
@@ -294,7 +298,7 @@ static ts_status unpack(evaluator *ev, ev_frame *frame, const ast_node *target, 
             status = ts_raise("TypeError", "cannot unpack non-iterable %.*s object",
                               TS_STR_ARG(ev_type_name(value)));
         }
-        return ts_status_set_place(status, ast_place(target));
+        return ts_status_set_place(status, ev_place(target));
     }
     size_t count, wanted = target->list.count, star = wanted;
     rt_value *items = ev_items(list, &count);
@@ -309,7 +313,7 @@ static ts_status unpack(evaluator *ev, ev_frame *frame, const ast_node *target, 
                               "not enough values to unpack (expected %s%zu, got %zu)",
                               star < wanted ? "at least " : "", star < wanted ? wanted - 1 : wanted,
                               count);
-        status = ts_status_set_place(status, ast_place(target));
+        status = ts_status_set_place(status, ev_place(target));
     }
     for (size_t i = 0, at = 0; i < wanted && !status; i++) {
         if (i != star) {
@@ -333,7 +337,7 @@ ts_status ev_assign(evaluator *ev, ev_frame *frame, const ast_node *target, rt_v
     switch (target->kind) {
     case AST_NAME:
         return ts_status_set_place(ev_store_name(ev, frame, target->text, value),
-                                   ast_place(target));
+                                   ev_place(target));
     case AST_TUPLE:
     case AST_LIST:
         return unpack(ev, frame, target, value);
@@ -342,7 +346,7 @@ ts_status ev_assign(evaluator *ev, ev_frame *frame, const ast_node *target, rt_v
         TS_TRY(ev_expression(ev, frame, target->left, &object));
         ts_status status = ev_set_attribute(ev, object, target->text, value);
         rt_release(object);
-        return ts_status_set_place(status, ast_place(target));
+        return ts_status_set_place(status, ev_place(target));
     }
     case AST_SUBSCRIPT: {
         rt_value container, index = rt_none();
@@ -353,7 +357,7 @@ ts_status ev_assign(evaluator *ev, ev_frame *frame, const ast_node *target, rt_v
             status = ev_set_item(ev, container, index, value);
         rt_release(container);
         rt_release(index);
-        return ts_status_set_place(status, ast_place(target));
+        return ts_status_set_place(status, ev_place(target));
     }
     default:
         return ev_unsupported(target, "cannot assign to this");
@@ -390,7 +394,7 @@ done:
     rt_release(old);
     rt_release(right);
     rt_release(result);
-    return ts_status_set_place(status, ast_place(node));
+    return ts_status_set_place(status, ev_place(node));
 }
 
 static ts_status annotated(evaluator *ev, ev_frame *frame, const ast_node *node) {
@@ -421,7 +425,7 @@ static ts_status annotated(evaluator *ev, ev_frame *frame, const ast_node *node)
 static ts_status no_module(const ast_node *node, ts_str path) {
     return ts_status_set_place(
         ts_raise("ModuleNotFoundError", "No module named '%.*s'", TS_STR_ARG(path)),
-        ast_place(node));
+        ev_place(node));
 }
 
 static ts_status bind_namespace(evaluator *ev, ev_frame *frame, ts_str name, ts_str path) {
@@ -485,7 +489,7 @@ static ts_status import_from(evaluator *ev, ev_frame *frame, const ast_node *nod
             return ts_status_set_place(ts_raise("ImportError",
                                                 "cannot import name '%.*s' from '%.*s'",
                                                 TS_STR_ARG(alias->text), TS_STR_ARG(node->text)),
-                                       ast_place(alias));
+                                       ev_place(alias));
         rt_value v;
         TS_TRY(fe_binding_to_value(ev->fe, b, &v));
         ts_status status =
@@ -532,7 +536,7 @@ static ts_status for_statement(evaluator *ev, ev_frame *frame, const ast_node *n
             TS_TRY_OR(loop_body(ev, frame, node, &stop, out), done);
         }
     } else {
-        status = ts_status_set_place(ev_to_list(ev, source, &list), ast_place(node->right));
+        status = ts_status_set_place(ev_to_list(ev, source, &list), ev_place(node->right));
         if (status)
             goto done;
         /* A list that grows meanwhile is walked to its new end, as in Python. */
@@ -760,7 +764,7 @@ static ts_status definition(evaluator *ev, ev_frame *frame, const ast_node *node
     if (!status)
         status = ev_store_name(ev, frame, node->text, v);
     rt_release(v);
-    return ts_status_set_place(status, ast_place(node));
+    return ts_status_set_place(status, ev_place(node));
 }
 
 static ts_status statement(evaluator *ev, ev_frame *frame, const ast_node *node, ev_flow *out) {
@@ -812,8 +816,8 @@ static ts_status statement(evaluator *ev, ev_frame *frame, const ast_node *node,
         } else {
             status = ts_raise("AssertionError", "%s", "");
         }
-        return ts_status_set_place(status, ast_place(node));
-    case AST_RAISE: return ts_status_set_place(raise_statement(ev, frame, node), ast_place(node));
+        return ts_status_set_place(status, ev_place(node));
+    case AST_RAISE: return ts_status_set_place(raise_statement(ev, frame, node), ev_place(node));
     case AST_WITH: return with_statement(ev, frame, node, 0, out);
     case AST_DELETE:
         for (size_t i = 0; i < node->list.count && !status; i++) {
@@ -835,7 +839,7 @@ static ts_status statement(evaluator *ev, ev_frame *frame, const ast_node *node,
             }
             rt_assign(&v, rt_none());
         }
-        return ts_status_set_place(status, ast_place(node));
+        return ts_status_set_place(status, ev_place(node));
     case AST_GLOBAL:
     case AST_NONLOCAL: return NULL;
     case AST_TRY: return try_statement(ev, frame, node, out);
@@ -852,7 +856,7 @@ ts_status ev_block(evaluator *ev, ev_frame *frame, const ast_list *body, ev_flow
     ev->depth++;
     for (size_t i = 0; i < body->count && *out == EV_NEXT; i++)
         TS_TRY(ts_status_set_place(statement(ev, frame, body->items[i], out),
-                                   ast_place(body->items[i])));
+                                   ev_place(body->items[i])));
     ev->depth--;
     return NULL;
 }

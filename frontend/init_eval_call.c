@@ -221,7 +221,7 @@ ts_status ev_decorate(evaluator *ev, ev_frame *frame, const ast_list *decorators
         TS_TRY(ev_expression(ev, frame, d, &hold));
         ts_status status = ev_call_with(ev, hold, value, 1, &made);
         rt_release(hold);
-        TS_TRY(ts_status_set_place(status, ast_place(d)));
+        TS_TRY(ts_status_set_place(status, ev_place(d)));
         rt_assign(value, made);
     }
     return NULL;

@@ -194,7 +194,7 @@ ts_status ev_class_statement(evaluator *ev, ev_frame *frame, const ast_node *nod
         if (b.kind == FE_VALUE)
             return ts_status_set_place(
                 ts_raise("TypeError", "the base of class %.*s is no class", TS_STR_ARG(node->text)),
-                ast_place(base));
+                ev_place(base));
     }
     size_t errors = ev->fe->diagnostics->error_count;
     fe_class *c = fe_class_declare(ev->fe, scope, node, name);

@@ -123,7 +123,7 @@ static ts_status clauses(evaluator *ev, ev_frame *frame, const ast_node *node, s
     TS_TRY(ev_expression(ev, clause ? frame : frame->outer, c->right, &source));
     ts_status status = ev_to_list(ev, source, &list);
     rt_release(source);
-    TS_TRY(ts_status_set_place(status, ast_place(c->right)));
+    TS_TRY(ts_status_set_place(status, ev_place(c->right)));
     for (size_t i = 0; i < list.as.list->count && !status; i++) {
         rt_value item = rt_retain(list.as.list->items[i]);
         status = ev_assign(ev, frame, c->left, item);
@@ -184,7 +184,7 @@ static ts_status formatted(evaluator *ev, ev_frame *frame, const ast_node *node,
     ts_buffer_deinit(&spec);
     ts_buffer_deinit(&text);
     rt_release(v);
-    return ts_status_set_place(status, ast_place(node));
+    return ts_status_set_place(status, ev_place(node));
 }
 
 static ts_status fstring_text(evaluator *ev, ev_frame *frame, const ast_node *node,
@@ -210,7 +210,7 @@ static ts_status arguments(evaluator *ev, ev_frame *frame, const ast_list *list,
             TS_TRY(ev_expression(ev, frame, a->left, &v));
             ts_status status = ev_to_list(ev, v, &all);
             rt_release(v);
-            TS_TRY(ts_status_set_place(status, ast_place(a)));
+            TS_TRY(ts_status_set_place(status, ev_place(a)));
             for (size_t k = 0; k < all.as.list->count; k++)
                 ev_arguments_add(ev, out, (ts_str){0}, rt_retain(all.as.list->items[k]));
             rt_release(all);
@@ -220,7 +220,7 @@ static ts_status arguments(evaluator *ev, ev_frame *frame, const ast_list *list,
                 ts_status status = ts_raise("TypeError", "argument after ** must be a mapping, not %.*s",
                                             TS_STR_ARG(ev_type_name(v)));
                 rt_release(v);
-                return ts_status_set_place(status, ast_place(a));
+                return ts_status_set_place(status, ev_place(a));
             }
             rt_dict_entry *e;
             for (size_t at = 0; (e = rt_dict_next(v.as.dict, &at));)
@@ -304,9 +304,9 @@ done:
     rt_release(self);
     rt_release(hold);
     if (status && ts_status_code(status) != TS_ERR_NO_MEMORY) {
-        status = ts_status_set_place(status, ast_place(node));
-        ts_place at = ts_status_place(status), here = ast_place(node);
-        if (ts_str_equal(at.file, here.file) == false || at.line != here.line)
+        status = ts_status_set_place(status, ev_place(node));
+        ts_place at = ts_status_place(status), here = ev_place(node);
+        if (here.line && (!ts_str_equal(at.file, here.file) || at.line != here.line))
             status = ts_status_context(status, "running line %d of %.*s", here.line,
                                        TS_STR_ARG(here.file));
     }
@@ -331,7 +331,7 @@ ts_status ev_binding(evaluator *ev, ev_frame *frame, const ast_node *node, fe_bi
         if (left.kind == FE_VALUE) {
             ts_status status = ev_get_attribute(ev, left_hold, node->text, hold);
             rt_release(left_hold);
-            TS_TRY(ts_status_set_place(status, ast_place(node)));
+            TS_TRY(ts_status_set_place(status, ev_place(node)));
             *out = fe_binding_of_value(*hold);
             return NULL;
         }
@@ -345,7 +345,7 @@ ts_status ev_binding(evaluator *ev, ev_frame *frame, const ast_node *node, fe_bi
                                       : "module '%.*s' has no attribute '%.*s'",
                 TS_STR_ARG(left.kind == FE_CLASS ? left.class_->bare_name : left.path),
                 TS_STR_ARG(node->text));
-        return ts_status_set_place(status, ast_place(node));
+        return ts_status_set_place(status, ev_place(node));
     }
     TS_TRY(ev_expression(ev, frame, node, hold));
     *out = fe_binding_of_value(*hold);
@@ -358,7 +358,7 @@ ts_status ev_condition(evaluator *ev, ev_frame *frame, const ast_node *node, boo
     TS_TRY(ev_expression(ev, frame, node, &v));
     ts_status status = ev_truth(ev, v, out);
     rt_release(v);
-    return ts_status_set_place(status, ast_place(node));
+    return ts_status_set_place(status, ev_place(node));
 }
 
 /* ---- operators ---- */
@@ -372,7 +372,7 @@ static ts_status chain(evaluator *ev, ev_frame *frame, const ast_node *node, rt_
             status = ev_binary(ev, node->ops[i - 1], a, b, &c);
         rt_release(a);
         rt_release(b);
-        TS_TRY(ts_status_set_place(status, ast_place(node)));
+        TS_TRY(ts_status_set_place(status, ev_place(node)));
         a = c;
     }
     *out = a;
@@ -402,7 +402,7 @@ static ts_status comparison(evaluator *ev, ev_frame *frame, const ast_node *node
     rt_release(a);
     if (status)
         rt_assign(out, rt_none());
-    return ts_status_set_place(status, ast_place(node));
+    return ts_status_set_place(status, ev_place(node));
 }
 
 static ts_status boolean(evaluator *ev, ev_frame *frame, const ast_node *node, rt_value *out) {
@@ -415,7 +415,7 @@ static ts_status boolean(evaluator *ev, ev_frame *frame, const ast_node *node, r
         ts_status status = ev_truth(ev, *out, &truth);
         if (status) {
             rt_assign(out, rt_none());
-            return ts_status_set_place(status, ast_place(node->list.items[i]));
+            return ts_status_set_place(status, ev_place(node->list.items[i]));
         }
         if (truth == (node->op == AST_OR))
             return NULL;
@@ -432,7 +432,7 @@ static ts_status binary(evaluator *ev, ev_frame *frame, const ast_node *node, rt
         rt_release(b);
     }
     rt_release(a);
-    return ts_status_set_place(status, ast_place(node));
+    return ts_status_set_place(status, ev_place(node));
 }
 
 static ts_status slice(evaluator *ev, ev_frame *frame, const ast_node *node, rt_value *out) {
@@ -470,7 +470,7 @@ static ts_status subscript(evaluator *ev, ev_frame *frame, const ast_node *node,
         rt_release(index);
     }
     rt_release(hold);
-    return ts_status_set_place(status, ast_place(node));
+    return ts_status_set_place(status, ev_place(node));
 }
 
 static ts_status evaluate(evaluator *ev, ev_frame *frame, const ast_node *node, rt_value *out) {
@@ -491,7 +491,7 @@ static ts_status evaluate(evaluator *ev, ev_frame *frame, const ast_node *node, 
             return ts_status_set_place(
                 ts_raise("OverflowError", "integer %.*s does not fit 64 bits",
                          TS_STR_ARG(node->text)),
-                ast_place(node));
+                ev_place(node));
         *out = rt_int(node->integer);
         return NULL;
     case AST_FLOAT: *out = rt_float(node->number); return NULL;
@@ -529,7 +529,7 @@ static ts_status evaluate(evaluator *ev, ev_frame *frame, const ast_node *node, 
         TS_TRY(ev_expression(ev, frame, node->left, &a));
         ts_status status = ev_unary(ev, node->op, a, out);
         rt_release(a);
-        return ts_status_set_place(status, ast_place(node));
+        return ts_status_set_place(status, ev_place(node));
     }
     case AST_BINARY: return binary(ev, frame, node, out);
     case AST_CHAIN: return chain(ev, frame, node, out);

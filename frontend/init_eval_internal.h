@@ -295,6 +295,8 @@ static inline bool ev_is_sequence(rt_value v) {
 }
 ts_status ev_str(evaluator *ev, ts_str text, rt_value *out);
 ts_status ev_tuple(const rt_value *items, size_t count, rt_value *out); /* borrows */
+/* Of a node of the user's; none for the library's, so that an error is told where it was called. */
+ts_place ev_place(const ast_node *node);
 /* An error of the evaluator's own at a node. */
 ts_status ev_unsupported(const ast_node *node, const char *format, ...) TS_PRINTF(2, 3);
 

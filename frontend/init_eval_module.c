@@ -231,7 +231,7 @@ static void shape_text(const rt_tensor *t, ts_buffer *out) {
 
 static void list_text(ts_buffer *out, const ts_buffer *names, const char *what) {
     if (names->length)
-        ts_buffer_format(out, "\n\t%s key(s) in state_dict: %.*s. ", what, (int)names->length, names->data);
+        ts_buffer_format(out, "\n    %s key(s) in state_dict: %.*s. ", what, (int)names->length, names->data);
 }
 
 static void add_name(ts_buffer *out, ts_str name) {
@@ -272,10 +272,10 @@ ts_status ev_load_state(evaluator *ev, rt_value module, rt_value state, bool is_
             fits = from->sizes[k] == to->sizes[k];
         bool is_scalar = from && to->rank == 0 && from->rank == 1 && from->sizes[0] == 1;
         if (!from) {
-            ts_buffer_format(&shapes, "\n\twhile copying the parameter named \"%.*s\": expected a tensor, found %.*s. ",
+            ts_buffer_format(&shapes, "\n    while copying the parameter named \"%.*s\": expected a tensor, found %.*s. ",
                              TS_STR_ARG(own.items[i].name), TS_STR_ARG(ev_type_name(e->value)));
         } else if (!fits && !is_scalar) {
-            ts_buffer_format(&shapes, "\n\tsize mismatch for %.*s: copying a param with shape ",
+            ts_buffer_format(&shapes, "\n    size mismatch for %.*s: copying a param with shape ",
                              TS_STR_ARG(own.items[i].name));
             shape_text(from, &shapes);
             ts_buffer_text(&shapes, " from checkpoint, the shape in current model is ");
