@@ -62,6 +62,7 @@ typedef struct fe_parser {
     size_t inner_count, inner_capacity;
     ast_node *with_target;   /* "x as y" met inside parentheses: only `with` may take it */
     int with_targets;
+    int match_count;
 } fe_parser;
 
 /* ---- tree building (parse_build.c) ---- */
@@ -89,6 +90,9 @@ ast_node *fe_build_aug_assign(fe_parser *p, ast_operator op, ast_node *target, a
 ast_node *fe_build_function(fe_parser *p, ts_str name, ast_parameters parameters,
                             ast_node *returns, fe_block block, fe_span span);
 ast_node *fe_build_if(fe_parser *p, ast_list arms, ast_list orelse); /* arms: IF nodes in order */
+/* match: an assignment of the subject and a chain of IF (parse_match.c). cases: IF nodes with the
+ * pattern in left, the name after `as` in text, the guard in test. */
+ast_list fe_build_match(fe_parser *p, ast_node *subject, ast_list cases, fe_span span);
 ast_node *fe_build_strings(fe_parser *p, ast_list parts, fe_span span);
 /* Adds a parameter and checks the order; star or slash alone: name empty. */
 void fe_parameters_add(fe_parser *p, ast_parameters *list, ast_parameter parameter);
@@ -118,6 +122,8 @@ ast_node *fe_parse_range(fe_parser *p, uint32_t begin, uint32_t end);
 bool fe_begin_line(fe_parser *p, uint32_t begin, uint32_t end);
 bool fe_open_bracket(fe_parser *p);
 bool fe_close_bracket(fe_parser *p, char c);
+/* `match` and `case` are keywords only where a statement begins and the line looks like one. */
+bool fe_is_match_word(const fe_parser *p, fe_span span);
 /* At a line end inside brackets, after an error: does the next line begin a statement? */
 bool fe_line_begins_statement(const fe_parser *p);
 

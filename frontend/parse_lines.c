@@ -1,6 +1,8 @@
 /* frontend/parse_lines.c - the layout of lines: indentation, brackets, where a statement may begin. */
 #include "frontend/parse_internal.h"
 
+#include "frontend/parser.h"
+
 static ts_place place_of(const fe_parser *p, uint32_t begin, uint32_t length) {
     return fe_source_place(p->source, begin, length);
 }
@@ -132,4 +134,51 @@ bool fe_line_begins_statement(const fe_parser *p) {
         if (ts_str_is(word, words[i]))
             return true;
     return false;
+}
+
+/* The text from `at` to the end of its line ends in ':' but for blanks and a comment. */
+static bool ends_in_colon(const fe_parser *p, uint32_t at) {
+    const char *t = p->source->text.data;
+    char quote = 0, last = 0;
+    for (; at < p->end && t[at] != '\n' && t[at] != '\r'; at++) {
+        if (quote) {
+            at += t[at] == '\\';
+            quote = t[at] == quote ? 0 : quote;
+        } else if (t[at] == '\'' || t[at] == '"') {
+            quote = last = t[at];
+        } else if (t[at] == '#') {
+            break;
+        } else if (t[at] != ' ' && t[at] != '\t') {
+            last = t[at];
+        }
+    }
+    return last == ':';
+}
+
+bool fe_is_match_word(const fe_parser *p, fe_span span) {
+    ts_str word = fe_span_text(p, span);
+    bool is_match = ts_str_is(word, "match"), is_case = ts_str_is(word, "case");
+    if ((!is_match && !is_case) || p->is_expression || p->bracket_count)
+        return false;
+    bool is_start = p->last_token == 0 || p->last_token == NEWLINE || p->last_token == INDENT ||
+                    p->last_token == DEDENT;
+    const char *t = p->source->text.data;
+    uint32_t at = span.end;
+    if (!is_start || at >= p->end)
+        return false;
+    while (at < p->end && (t[at] == ' ' || t[at] == '\t'))
+        at++;
+    if (at >= p->end || strchr("=.,:;)]}|&^%>!@+/\n\r", t[at]) || (t[at] == '*' && is_match) || t[at] == '<')
+        return false; /* a variable of that name */
+    if (is_case)
+        return true; /* no statement begins with a name and goes on with another word */
+    if (!ends_in_colon(p, at))
+        return false;
+    /* The next line that is not blank begins with case. */
+    while (at < p->end && t[at] != '\n')
+        at++;
+    while (at < p->end && (t[at] == ' ' || t[at] == '\t' || t[at] == '\n' || t[at] == '\r'))
+        at++;
+    ts_str rest = {t + at, p->end - at};
+    return ts_str_starts_with(rest, "case") || ts_str_starts_with(rest, "#");
 }

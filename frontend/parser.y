@@ -124,6 +124,7 @@ static ts_str dotted(fe_parser *parser, ts_str a, ts_str b) {
 %token GLOBAL "global" IF "if" IMPORT "import" IN "in" IS "is" LAMBDA "lambda"
 %token NONLOCAL "nonlocal" NOT "not" OR "or" PASS "pass" RAISE "raise" RETURN "return" TRY "try"
 %token WHILE "while" WITH "with" YIELD "yield"
+%token MATCH "match" CASE "case"
 %token ARROW "->" WALRUS ":=" ELLIPSIS "..." POW "**" FLOORDIV "//" LSHIFT "<<" RSHIFT ">>"
 %token LE "<=" GE ">=" EQ "==" NE "!=" AUGMENTED "an augmented assignment"
 
@@ -133,6 +134,8 @@ static ts_str dotted(fe_parser *parser, ts_str a, ts_str b) {
 %type <comment> NEWLINE INDENT
 %type <list> statements statement simple_line simple_list else_arm finally_arm
 %type <list> star_list assign_tail arms excepts star_named_list for_target_list names
+%type <list> match cases
+%type <node> case
 %type <list> comp_for comp_ifs dict_items subscript_list arguments argument_list strings
 %type <list> with_items aliases from_names from_list decorators target_list class_bases
 %type <node> simple compound definition expression disjunction conjunction inversion comparison
@@ -175,6 +178,7 @@ statements:
 statement:
   simple_line
 | compound                                      { $$ = one(parser, $1); }
+| match
 | error NEWLINE                                 { $$ = (ast_list){0}; yyerrok; }
 | error NEWLINE INDENT statements DEDENT        { $$ = (ast_list){0}; yyerrok; }
 ;
@@ -296,6 +300,24 @@ compound:
 | WITH with_items ':' block {
     $$ = NODE(WITH, @$); $$->list = $2; $$->body = $4.body; $$->type_comment = $4.comment.text;
     SEAL($$);
+  }
+;
+
+match:
+  MATCH star_expressions ':' NEWLINE INDENT cases DEDENT { $$ = fe_build_match(parser, $2, $6, @$); }
+;
+cases:
+  case       { $$ = one(parser, $1); }
+| cases case { $$ = $1; fe_list_add(parser, &$$, $2); }
+;
+case:
+  CASE for_targets ':' block { $$ = NODE(IF, @$); $$->left = $2; $$->body = $4.body; }
+| CASE for_targets AS NAME ':' block { $$ = NODE(IF, @$); $$->left = $2; $$->text = $4; $$->body = $6.body; }
+| CASE for_targets IF named_expression ':' block {
+    $$ = NODE(IF, @$); $$->left = $2; $$->test = $4; $$->body = $6.body;
+  }
+| CASE for_targets AS NAME IF named_expression ':' block {
+    $$ = NODE(IF, @$); $$->left = $2; $$->text = $4; $$->test = $6; $$->body = $8.body;
   }
 ;
 

@@ -86,6 +86,23 @@ START_TEST(trees) {
 }
 END_TEST
 
+START_TEST(match_statement) {
+    tree("match v:\n  case 1 | 'a': x\n  case n if n: y\n  case _: z\n",
+         "MODULE 1:1\n  body: ASSIGN 1:1\n    right: NAME v 1:7\n    NAME $match1 1:7\n  body: IF 2:3\n"
+         "    test: BOOLOP or 2:8\n      COMPARE == 2:8\n        NAME $match1 2:8\n        INT 1 2:8\n"
+         "      COMPARE == 2:12\n        NAME $match1 2:8\n        STRING 'a' 2:12\n    body: EXPR_STMT 2:17\n"
+         "      left: NAME x 2:17\n    orelse: ASSIGN 3:8\n      right: NAME $match1 3:8\n      NAME n 3:8\n"
+         "    orelse: IF 3:3\n      test: NAME n 3:13\n      body: EXPR_STMT 3:16\n        left: NAME y 3:16\n"
+         "      orelse: EXPR_STMT 4:11\n        left: NAME z 4:11\n");
+    tree("match = 1\nmatch[0] = case(match)\n",
+         "MODULE 1:1\n  body: ASSIGN 1:1\n    right: INT 1 1:9\n    NAME match 1:1\n  body: ASSIGN 2:1\n"
+         "    right: CALL 2:12\n      left: NAME case 2:12\n      NAME match 2:17\n    SUBSCRIPT 2:1\n"
+         "      left: NAME match 2:1\n      right: INT 0 2:7\n");
+    ERRORS("match v:\n  case f(1, 2): x\n", "2:10: positional parts of a class pattern are not supported\n"
+                                              "2:13: positional parts of a class pattern are not supported\n");
+}
+END_TEST
+
 START_TEST(messages) {
     ERRORS("def g(x)\n    return x +\n", "1:9: expected ':', found end of line\n"
                                           "2:15: expected an expression, found end of line\n");
@@ -168,6 +185,7 @@ int main(void) {
     TCase *tcase = tcase_create("all");
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_test(tcase, trees);
+    tcase_add_test(tcase, match_statement);
     tcase_add_test(tcase, messages);
     tcase_add_test(tcase, limits);
     tcase_add_test(tcase, at_most_twenty);
