@@ -293,10 +293,16 @@ static void drop_marks(pass_context *ctx, ir_module *m, const ir_function *f) {
 ts_status pass_differentiate(pass_context *ctx, ir_module *m) {
     for (ir_function *f = m->functions; f; f = f->next) {
         ir_op *op;
-        while ((op = first_gradient(ctx, f)) != NULL) {
+        for (bool first = true; (op = first_gradient(ctx, f)) != NULL; first = false) {
             differ d = {.ctx = ctx, .m = m, .at = op, .alias = pass_alias_make(ctx, m, f)};
             d.needs = TS_NEW_ARRAY(ctx->scratch, signed char, number_ops(ctx, f));
-            TS_TRY(differentiate(&d));
+            ts_status status = differentiate(&d);
+            if (status && (first || ts_status_code(status) != TS_ERR_UNSUPPORTED))
+                return status;
+            if (status) { /* once folding has seen that the gradients before are there, perhaps */
+                ts_status_release(status);
+                break;
+            }
         }
         drop_marks(ctx, m, f);
     }

@@ -42,6 +42,59 @@ static bool is_field_set(const freezer *fr, const ir_class *c, ts_str name) {
     return false;
 }
 
+/* ---- attributes that are set to what they are ---- */
+
+/* The value that in-place operators hand on: copy_(x, y) is x. */
+static const ir_value *identity_of(ir_module *m, const ir_value *v) {
+    for (int depth = 0; depth < 100 && v->def && v->def->opcode == IR_OP_CORE; depth++) {
+        const ir_schema *s = ir_schema_of(m, v->def->core);
+        if (v->def->result_count != 1 || !s->arg_count || !s->args[0].is_written ||
+            s->args[0].alias != s->result_aliases[0] || v->type->kind != IR_TENSOR)
+            break;
+        v = v->def->operands[0];
+    }
+    return v;
+}
+
+static bool same_object(const ir_value *a, const ir_value *b) {
+    rt_value x, y;
+    return a == b ||
+           (ir_const_value(a, &x) && ir_const_value(b, &y) && x.as.pointer == y.as.pointer);
+}
+
+/* self.n = self.n.add_(1), which archives write for self.n += 1. */
+static bool sets_itself(ir_module *m, const ir_op *set) {
+    const ir_value *v = identity_of(m, set->operands[1]);
+    return v->def && v->def->opcode == IR_OP_GET_ATTR && ts_str_equal(v->def->name, set->name) &&
+           same_object(v->def->operands[0], set->operands[0]);
+}
+
+/* Where every set_attr of a name does that, the attribute is one tensor for good. */
+static void drop_idle_sets(freezer *fr) {
+    for (size_t i = 0; i < fr->set_count; i++) {
+        ir_op *op = fr->sets[i];
+        bool idle = op != NULL;
+        for (size_t j = 0; j < fr->set_count && idle; j++)
+            if (fr->sets[j] && ts_str_equal(fr->sets[j]->name, op->name))
+                idle = sets_itself(fr->m, fr->sets[j]);
+        for (size_t j = i; j < fr->set_count && idle; j++)
+            if (j != i && fr->sets[j] && ts_str_equal(fr->sets[j]->name, op->name)) {
+                ir_op_remove(fr->sets[j]);
+                fr->sets[j] = NULL;
+            }
+        if (idle) {
+            ir_op_remove(op);
+            fr->sets[i] = NULL;
+            pass_count(fr->ctx, "idle_sets", 1);
+        }
+    }
+    size_t kept = 0;
+    for (size_t i = 0; i < fr->set_count; i++)
+        if (fr->sets[i])
+            fr->sets[kept++] = fr->sets[i];
+    fr->set_count = kept;
+}
+
 /* Entries are methods of the root: their first parameter is it. */
 static void bind_root(freezer *fr, ir_function *f) {
     ir_module *m = fr->m;
@@ -184,6 +237,7 @@ ts_status pass_freeze(pass_context *ctx, ir_module *m) {
         bind_root(&fr, f);
     for (ir_function *f = m->functions; f; f = f->next)
         find_sets(&fr, f->body);
+    drop_idle_sets(&fr);
     /* Objects and numbers first: only then is it certain which memory an operator writes. */
     for (ir_function *f = m->functions; f; f = f->next)
         while (freeze_function(&fr, f, false)) {

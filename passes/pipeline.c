@@ -28,7 +28,13 @@ static const char *const order[] = {
     "infer_types",        /* functional form needs ranks and dtypes */
     "functionalise",      /* values only, from here on */
     "}",
+    "{",
     "differentiate", /* while operators are whole and their types known */
+    "fold_constants", /* a gradient is not None */
+    "replace_aggregates",
+    "eliminate_dead",
+    "infer_types",
+    "}",
     "eliminate_common",
     "eliminate_dead",
     "fold_batch_norm", /* before algebra takes the batch norm apart */
