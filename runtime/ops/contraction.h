@@ -41,6 +41,8 @@ ts_status rt_sink_init(rt_sink *s, rt_dtype dtype, const int64_t *sizes, int ran
 void rt_sink_deinit(rt_sink *s);
 void rt_sink_finish(rt_sink *s, rt_value *out); /* gives the tensor out, deinits */
 
+/* A dense copy in a work type, to be freed (also where an error is returned). */
+ts_status rt_work_copy(const rt_tensor *t, rt_work work, void **out) TS_WARN_UNUSED;
 /* Contiguous doubles of a tensor (to be freed), and a tensor of doubles. NULL tensor: NULL. */
 ts_status rt_doubles(const rt_tensor *t, double **out) TS_WARN_UNUSED;
 ts_status rt_from_doubles(const double *data, rt_dtype dtype, const int64_t *sizes, int rank,

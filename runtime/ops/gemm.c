@@ -75,7 +75,7 @@ static bool is_native(rt_dtype dtype) {
            dtype == RT_complex128;
 }
 
-static ts_status convert(const rt_tensor *t, rt_work work, void **out) {
+ts_status rt_work_copy(const rt_tensor *t, rt_work work, void **out) {
     size_t size = rt_work_size(work);
     char *to = malloc((size_t)t->element_count * size + 1);
     *out = to;
@@ -111,7 +111,7 @@ ts_status rt_operand_init(rt_operand *o, const rt_tensor *t, bool contiguous) {
             o->strides[i] = t->strides[i];
         return NULL;
     }
-    ts_status status = convert(t, o->work, &o->owned);
+    ts_status status = rt_work_copy(t, o->work, &o->owned);
     if (status) {
         free(o->owned);
         *o = (rt_operand){0};
@@ -164,7 +164,7 @@ ts_status rt_doubles(const rt_tensor *t, double **out) {
         return NULL;
     if (rt_dtype_is_complex((rt_dtype)t->dtype))
         return rt_not_implemented("this operator", (rt_dtype)t->dtype);
-    ts_status status = convert(t, RT_WORK_DOUBLE, &data);
+    ts_status status = rt_work_copy(t, RT_WORK_DOUBLE, &data);
     if (status)
         free(data);
     else

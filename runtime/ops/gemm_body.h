@@ -53,15 +53,28 @@ TS_TARGET_CLONES
 static void GEMM_NAME(row)(int64_t n, int64_t k, const GEMM_T *a, int64_t a_stride,
                            const GEMM_T *b, int64_t b_row, int64_t b_column, GEMM_T *c) {
     if (b_column == 1) {
-        for (int64_t p = 0; p < k; p++) {
-            GEMM_T x = a[p * a_stride];
+        int64_t p = 0;
+        for (; p + 4 <= k; p += 4) { /* four rows a time: c is read and written a quarter as often */
+            GEMM_T x0 = a[p * a_stride], x1 = a[(p + 1) * a_stride];
+            GEMM_T x2 = a[(p + 2) * a_stride], x3 = a[(p + 3) * a_stride];
             const GEMM_T *row = b + p * b_row;
             int64_t j = 0;
             for (; j + GEMM_NR <= n; j += GEMM_NR) {
                 GEMM_V *to = (GEMM_V *)(void *)(c + j);
-                *to += x * *(const GEMM_V *)(const void *)(row + j);
+                GEMM_V sum = x0 * *(const GEMM_V *)(const void *)(row + j);
+                sum += x1 * *(const GEMM_V *)(const void *)(row + b_row + j);
+                sum += x2 * *(const GEMM_V *)(const void *)(row + 2 * b_row + j);
+                sum += x3 * *(const GEMM_V *)(const void *)(row + 3 * b_row + j);
+                *to += sum;
             }
             for (; j < n; j++)
+                c[j] += x0 * row[j] + x1 * row[b_row + j] + x2 * row[2 * b_row + j] +
+                        x3 * row[3 * b_row + j];
+        }
+        for (; p < k; p++) {
+            GEMM_T x = a[p * a_stride];
+            const GEMM_T *row = b + p * b_row;
+            for (int64_t j = 0; j < n; j++)
                 c[j] += x * row[j];
         }
         return;

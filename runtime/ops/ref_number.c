@@ -356,15 +356,17 @@ int rt_number_compare(const rt_number *a, const rt_number *b) {
     return (a->f > b->f) - (a->f < b->f);
 }
 
-ts_status rt_equal_or_tensor(rt_value a, rt_value b, bool *out) {
+static ts_status equal_at(rt_value a, rt_value b, int depth, bool *out) {
     bool is_tensor = a.tag == RT_TAG_TENSOR || b.tag == RT_TAG_TENSOR;
     if (!is_tensor) {
         if (a.tag == RT_TAG_LIST && b.tag == RT_TAG_LIST) {
             *out = false;
+            if (depth == 0)
+                return ts_raise("RecursionError", "maximum recursion depth exceeded in comparison");
             if (a.as.list->count != b.as.list->count)
                 return NULL;
             for (size_t i = 0; i < a.as.list->count; i++) {
-                TS_TRY(rt_equal_or_tensor(a.as.list->items[i], b.as.list->items[i], out));
+                TS_TRY(equal_at(a.as.list->items[i], b.as.list->items[i], depth - 1, out));
                 if (!*out)
                     return NULL;
             }
@@ -392,6 +394,10 @@ ts_status rt_equal_or_tensor(rt_value a, rt_value b, bool *out) {
     TS_TRY(rt_number_of(b, &y));
     *out = rt_number_compare(&x, &y) == 0 && x.im == y.im;
     return NULL;
+}
+
+ts_status rt_equal_or_tensor(rt_value a, rt_value b, bool *out) {
+    return equal_at(a, b, 1000, out);
 }
 
 typedef enum relation { REL_EQ, REL_NE, REL_LT, REL_LE, REL_GT, REL_GE } relation;
