@@ -21,7 +21,7 @@ ts_status rt_index_list(const rt_tensor *index, int64_t size, int dim, int64_t *
         return ts_raise("RuntimeError", "expected an index of dtype int64 or int32, found %s",
                         rt_dtype_name(dtype));
     int64_t n = index->element_count;
-    int64_t *list = malloc((size_t)(n + 1) * sizeof *list);
+    int64_t *list = rt_alloc_array(n, sizeof *list);
     if (!list)
         return ts_no_memory();
     rt_load_block(RT_WORK_INT, dtype, index->data,
@@ -125,7 +125,7 @@ ts_status rt_nonzero(const rt_tensor *t, int64_t **out, int64_t *out_count) {
     *out = NULL;
     for (rt_cursor_start(&c, t); c.left > 0; rt_cursor_next(&c))
         count += is_nonzero(dtype, c.data);
-    int64_t *list = malloc(((size_t)count * (size_t)t->rank + 1) * sizeof *list);
+    int64_t *list = rt_alloc_array(count, (size_t)(t->rank + 1) * sizeof *list);
     if (!list)
         return ts_no_memory();
     for (rt_cursor_start(&c, t); c.left > 0; rt_cursor_next(&c)) {
@@ -296,7 +296,7 @@ static ts_status plan_make(index_plan *plan, const rt_tensor *self, rt_value lis
         return ts_raise("IndexError", "at least one index must be given");
     if (!rt_element_count(shape, shape_rank, &plan->count))
         return ts_no_memory();
-    plan->offsets = calloc((size_t)plan->count + 1, sizeof *plan->offsets);
+    plan->offsets = rt_alloc_array(plan->count, sizeof *plan->offsets);
     if (!plan->offsets)
         return ts_no_memory();
     for (int d = 0; d < self->rank; d++)

@@ -15,7 +15,7 @@ static ts_status row_list(const rt_tensor *indices, int64_t rows, int64_t **out)
                         "Expected tensor for argument #1 'indices' to have one of "
                         "the following scalar types: Long, Int; but got %s instead",
                         rt_dtype_message_name(dtype));
-    int64_t *list = malloc((size_t)(indices->element_count + 1) * sizeof *list), at = 0;
+    int64_t *list = rt_alloc_array(indices->element_count, sizeof *list), at = 0;
     if (!list)
         return ts_no_memory();
     rt_cursor c;
@@ -67,7 +67,7 @@ KERNEL(embedding_renorm_) {
     TS_TRY(row_list(indices, weight->sizes[0], &list));
     double most = rt_as_double(args[2]), order = rt_as_double(args[3]);
     rt_dtype dtype = rt_dtype_of(weight);
-    bool *done = calloc((size_t)weight->sizes[0] + 1, sizeof *done);
+    bool *done = rt_alloc_array(weight->sizes[0], sizeof *done);
     if (!done) {
         free(list);
         return ts_no_memory();
@@ -168,7 +168,7 @@ static ts_status embedding_bag(const rt_value *args, rt_value padding, rt_value 
     ts_status status = row_list(indices, weight->sizes[0], &rows);
     if (status)
         return status;
-    starts = malloc((size_t)(offsets->element_count + 2) * sizeof *starts);
+    starts = rt_alloc_array(offsets->element_count, 2 * sizeof *starts);
     if (!starts) {
         status = ts_no_memory();
         goto done;
@@ -382,7 +382,7 @@ static int compare_ints(const void *a, const void *b) {
 
 static ts_status load_all(const rt_tensor *t, rt_work work, void **out) {
     size_t size = rt_work_size(work);
-    char *memory = malloc(((size_t)t->element_count + 1) * size), *at = memory;
+    char *memory = rt_alloc_array(t->element_count, size), *at = memory;
     *out = memory;
     if (!memory)
         return ts_no_memory();

@@ -251,7 +251,7 @@ static rt_combine combine_for(into_kind kind) {
 /* What a reduction starts from where self is not included. */
 static rt_value neutral(into_kind kind, rt_dtype dtype) {
     bool is_int = rt_dtype_is_integral(dtype) || dtype == RT_bool;
-    int bits = (int)rt_dtype_size(dtype) * 8;
+    int bits = is_int ? (int)rt_dtype_size(dtype) * 8 : 64;
     int64_t high = dtype == RT_bool    ? 1
                    : dtype == RT_uint8 ? 255
                    : bits == 64        ? INT64_MAX

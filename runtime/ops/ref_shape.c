@@ -227,7 +227,7 @@ KERNEL(flip) {
 
 static ts_status roll_along(const rt_tensor *t, int dim, int64_t shift, rt_value *out) {
     int64_t size = t->sizes[dim];
-    int64_t *map = malloc((size_t)(size + 1) * sizeof *map);
+    int64_t *map = rt_alloc_array(size, sizeof *map);
     if (!map)
         return ts_no_memory();
     int64_t start = size ? (size - shift % size) % size : 0;
@@ -385,7 +385,7 @@ static ts_status interleave_map(const rt_tensor *repeats, int64_t size, int64_t 
         if (!ts_add_i64(total, n, &total) || total > ((int64_t)1 << 40))
             return ts_no_memory();
     }
-    int64_t *map = malloc((size_t)(total + 1) * sizeof *map), at = 0;
+    int64_t *map = rt_alloc_array(total, sizeof *map), at = 0;
     if (!map)
         return ts_no_memory();
     for (int64_t i = 0; i < size; i++)
@@ -557,7 +557,7 @@ static ts_status pad_mirrored(const rt_tensor *t, const int64_t *pads, int count
         status = check_pad(pads[at], pads[at + 1], t->sizes[d], d, mode);
         if (status)
             break;
-        maps[d] = malloc((size_t)(sizes[d] + 1) * sizeof *maps[d]);
+        maps[d] = rt_alloc_array(sizes[d], sizeof *maps[d]);
         if (!maps[d])
             status = ts_no_memory();
         for (int64_t i = 0; !status && i < sizes[d]; i++)

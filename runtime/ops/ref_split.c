@@ -48,6 +48,8 @@ static ts_status split_every(const rt_tensor *t, int dim, int64_t length, rt_val
                         "dimension size of %lld",
                         (long long)size);
     int64_t count = length == 0 || size == 0 ? 1 : (size - 1) / length + 1;
+    if (count > RT_MOST_PARTS)
+        return ts_no_memory();
     TS_TRY(rt_list_make((size_t)count, out));
     for (int64_t i = 0; i < count; i++) {
         int64_t start = i * length, left = size - start;
@@ -76,7 +78,7 @@ KERNEL(split_with_sizes) {
     size_t count;
     TS_TRY(split_dim(args[0], args[2], &t, &dim));
     rt_as_items(args[1], &items, &count);
-    int64_t *bounds = malloc((2 * count + 1) * sizeof *bounds), at = 0;
+    int64_t *bounds = rt_alloc_array((int64_t)count, 2 * sizeof *bounds), at = 0;
     if (!bounds)
         return ts_no_memory();
     ts_status status = NULL;
@@ -107,6 +109,8 @@ KERNEL(chunk) {
     if (chunks <= 0)
         return ts_raise("RuntimeError", "chunk expects `chunks` to be greater than 0, got: %lld",
                         (long long)chunks);
+    if (chunks > RT_MOST_PARTS && size == 0)
+        return ts_no_memory();
     if (size == 0) { /* as many empty parts as asked */
         TS_TRY(rt_list_make(0, outs));
         for (int64_t i = 0; i < chunks; i++) {
@@ -129,6 +133,8 @@ KERNEL(unbind) {
     if (t->rank == 0)
         return ts_raise("RuntimeError", "Dimension specified as 0 but tensor has no dimensions");
     TS_TRY(rt_wrap_dim(args[1].as.i, t->rank, &dim));
+    if (t->sizes[dim] > RT_MOST_PARTS)
+        return ts_no_memory();
     TS_TRY(rt_list_make((size_t)t->sizes[dim], outs));
     for (int64_t i = 0; i < t->sizes[dim]; i++) {
         rt_tensor *view;
@@ -150,6 +156,8 @@ static ts_status split_sections(const rt_tensor *t, int dim, int64_t sections, r
     if (sections <= 0)
         return ts_raise("RuntimeError", "number of sections must be larger than 0, got %lld",
                         (long long)sections);
+    if (sections > RT_MOST_PARTS)
+        return ts_no_memory();
     int64_t size = t->sizes[dim], at = 0;
     TS_TRY(rt_list_make(0, out));
     for (int64_t i = 0; i < sections; i++) {
@@ -168,7 +176,7 @@ static ts_status split_sections(const rt_tensor *t, int dim, int64_t sections, r
 /* The index-th split point: from a list of ints or a 1-d tensor. */
 static ts_status split_indices(const rt_tensor *t, int dim, const int64_t *indices, size_t count,
                                rt_value *out) {
-    int64_t *bounds = malloc((2 * count + 2) * sizeof *bounds), size = t->sizes[dim];
+    int64_t *bounds = rt_alloc_array((int64_t)count, 2 * sizeof *bounds), size = t->sizes[dim];
     if (!bounds)
         return ts_no_memory();
     int64_t start = 0;
@@ -198,7 +206,7 @@ KERNEL(tensor_split) {
         count = (size_t)points->element_count;
     else
         rt_as_items(args[1], &items, &count);
-    int64_t *indices = malloc((count + 1) * sizeof *indices);
+    int64_t *indices = rt_alloc_array((int64_t)count, sizeof *indices);
     if (!indices)
         return ts_no_memory();
     if (points) {

@@ -1,6 +1,8 @@
 /* runtime/ops/tensor_ops.c - arguments of kernels and PyTorch's type promotion. */
 #include "runtime/ops/tensor_ops.h"
 
+#include <stdlib.h>
+
 double rt_as_double(rt_value v) {
     switch (v.tag) {
     case RT_TAG_FLOAT:
@@ -135,6 +137,13 @@ ts_status rt_check_writable(const rt_tensor *t) {
 
 bool rt_str_value_is(rt_value v, const char *text) {
     return v.tag == RT_TAG_STR && ts_str_is(rt_str_text(v.as.str), text);
+}
+
+void *rt_alloc_array(int64_t count, size_t size) {
+    size_t bytes;
+    if (count < 0 || !ts_mul_size((size_t)count, size, &bytes) || !ts_add_size(bytes, size, &bytes))
+        return NULL;
+    return calloc(1, bytes);
 }
 
 /* ---- promotion ---- */

@@ -53,6 +53,12 @@ const char *rt_dtype_message_name(rt_dtype dtype);
 ts_status rt_check_writable(const rt_tensor *t) TS_WARN_UNUSED;
 bool rt_str_value_is(rt_value v, const char *text);
 
+/* count elements of size bytes and one more, zeroed; NULL when memory ran out or the product
+ * overflows (an expanded tensor may claim any count). */
+void *rt_alloc_array(int64_t count, size_t size);
+/* Lists of parts longer than this are refused: they would only eat memory. */
+enum { RT_MOST_PARTS = 1 << 20 };
+
 /* ---- promotion (PyTorch's result_type) ---- */
 typedef struct rt_promotion {
     rt_dtype dims, zeros, numbers; /* of dimensioned tensors, 0-d tensors, Python numbers */
