@@ -110,7 +110,8 @@ static void make_plan(kn_kernel *k, const cg_target_info *target, contraction_pl
     p->table_bytes = (block * p->taps * 8 + 63) / 64 * 64;
     p->packed_left_bytes = 0;
     if (c->left_kind == KN_LEFT_PACKED) /* room for the last vector of a row */
-        p->packed_left_bytes = kn_dim_mul(k, kn_dim_add(k, c->k, 32), block * 4);
+        p->packed_left_bytes = kn_dim_mul(
+            k, kn_dim_ceil_div(k, kn_dim_mul(k, kn_dim_add(k, c->k, 32), block * 4), 64), 64);
     p->packed_right_bytes = 0;
     if (!c->right_is_packed)
         p->packed_right_bytes =

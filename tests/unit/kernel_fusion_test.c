@@ -339,6 +339,20 @@ START_TEST(products) {
 }
 END_TEST
 
+START_TEST(products_of_inputs) {
+    /* Both sides are packed at run time: the left one is transposed. */
+    check_text("func @forward(%x: float32[2,19,17], %y: float32[2,19,21]) -> float32[2,17,21] entry {\n"
+               "  %t = transpose.int(%x, 1, 2) : float32[2,17,19]\n"
+               "  %a = matmul(%t, %y) : float32[2,17,21]\n"
+               "  return %a\n"
+               "}\n", 1, 1e-5, 0);
+    check_text("func @forward(%x: float32[1,33], %y: float32[33,7]) -> float32[1,7] entry {\n"
+               "  %a = mm(%x, %y) : float32[1,7]\n"
+               "  return %a\n"
+               "}\n", 1, 1e-5, 0);
+}
+END_TEST
+
 START_TEST(attention) {
     check_text("func @forward(%x: float32[2,19,3,2,24]) -> float32[2,19,48] entry {\n"
                "  %p = permute(%x, [2, 0, 3, 1, 4]) : float32[3,2,2,19,24]\n"
@@ -455,6 +469,7 @@ int main(void) {
     tcase_add_test(tc, rows_and_columns);
     tcase_add_test(tc, reductions_of_one_element);
     tcase_add_test(tc, products);
+    tcase_add_test(tc, products_of_inputs);
     tcase_add_test(tc, attention);
     tcase_add_test(tc, convolutions);
     tcase_add_test(tc, composites);
