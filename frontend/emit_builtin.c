@@ -169,6 +169,8 @@ static void pick_item(emitter *E, em item, void *user) {
 /* sorted(list, key=..., reverse=...): pairs of key and position keep the sort stable. */
 static ir_value *sorted_by(emitter *E, ir_value *list, em key, ir_value *reverse, const ast_node *node) {
     bool is_reverse = false;
+    if (!reverse)
+        return NULL;
     if (!ir_const_bool(reverse, &is_reverse)) {
         EM_UNSUPPORTED(E, node, "sorting with key and an unknown reverse is not supported yet");
         return NULL;

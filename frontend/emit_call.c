@@ -759,6 +759,11 @@ static em call_path(emitter *E, ts_str path, em_arguments *args, const ast_node 
                                             args->items[k].v.value->type->kind == IR_TENSOR);
             if (node->source && node->source->is_archive)
                 name = fe_archive_operator(E->fe, name, has_tensor);
+            /* What math has beyond the operators is in the library, as math_NAME. */
+            if (ts_str_starts_with(path, "math.") &&
+                (!fe_operator_exists(E->fe, name) || ts_str_is(name, "prod") || ts_str_is(name, "isclose") ||
+                 ts_str_is(name, "dist") || ts_str_is(name, "lcm")))
+                name = ts_arena_format(E->arena, "math_%.*s", (int)name.length, name.data);
             return em_operator(E, name, args, node);
         }
     if (ts_str_starts_with(path, "ops.")) {

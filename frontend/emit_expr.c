@@ -397,6 +397,10 @@ static em name(emitter *E, const ast_node *node) {
 /* ---- choices ---- */
 
 void em_choose(emitter *E, em_choice *c, ir_value *condition) {
+    if (!condition) { /* reported already */
+        E->failed = true;
+        condition = ir_build_bool(&E->b, false);
+    }
     c->saved = E->env.slots[EM_SLOT_VALUE];
     E->env.slots[EM_SLOT_VALUE] = (em_slot){0};
     c->before = em_env_copy(E);

@@ -270,6 +270,12 @@ em em_call_builtin_type_method(emitter *E, em method, em_arguments *args, const 
         }
         if (ts_str_is(name, "__abs__"))
             return em_value(em_row(E, "prim_abs.int", node, 1, self));
+        if (ts_str_is(name, "bit_length"))
+            return with_self(E, name, self, args, node);
+        break;
+    case IR_FLOAT:
+        if (ts_str_is(name, "is_integer"))
+            return with_self(E, name, self, args, node);
         break;
     default:
         break;
