@@ -129,7 +129,8 @@ static void link_before(ir_block *b, ir_op *before, ir_op *op) {
 /* Drops the uses that an operator and everything inside it make. Recursion is as deep as regions
  * nest, which parser and frontend bound. */
 static void drop_operands(ir_op *op) {
-    for (size_t i = 0; i < op->operand_count; i++)
+    /* Backwards, as the newest use is looked for first: a list may hold one value thousands of times. */
+    for (size_t i = op->operand_count; i-- > 0;)
         drop_use(op->operands[i], op, i);
     op->operand_count = 0;
     for (size_t i = 0; i < op->region_count; i++)

@@ -82,12 +82,21 @@ static ts_status rule_links(const verifier *v, const ir_block *b, const ir_op *o
 }
 
 static ts_status rule_uses(const verifier *v, const ir_op *op) {
+    const ir_value *before = NULL;
+    size_t after = 0; /* where the use of the operand before stands, + 1 */
     for (size_t i = 0; i < op->operand_count; i++) {
         const ir_value *x = op->operands[i];
-        size_t found = 0;
+        /* A list of one value thousands of times: its uses stand one after the other. */
+        bool found = x == before && after < x->use_count && x->uses[after].op == op &&
+                     x->uses[after].operand == i;
+        if (found)
+            after++;
         /* Constants may have thousands of uses; the newest stand last. */
-        for (size_t j = x->use_count; j-- > 0 && !found;)
+        for (size_t j = x->use_count; j-- > 0 && !found;) {
             found = x->uses[j].op == op && x->uses[j].operand == i;
+            after = j + 1;
+        }
+        before = x;
         if (!found)
             return broken(v, op, "uses", "expected each operand to list this use");
     }
