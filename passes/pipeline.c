@@ -214,8 +214,34 @@ static size_t last_position(const pass_options *o) {
     return last;
 }
 
+static bool asks_for_gradients(const ir_block *b) {
+    for (const ir_op *op = b->first; op; op = op->next) {
+        if (op->opcode == IR_OP_CORE && ts_str_is(rt_op_name(op->core), "autograd_grad"))
+            return true;
+        for (size_t i = 0; i < op->region_count; i++)
+            if (asks_for_gradients(op->regions[i]))
+                return true;
+    }
+    return false;
+}
+
+/* Gradients are made of straight code of known types: without optimisation, too. */
+static size_t needed_for_gradients(const ir_module *m) {
+    size_t count = sizeof order / sizeof order[0];
+    bool any = false;
+    for (const ir_function *f = m->functions; f && !any; f = f->next)
+        any = asks_for_gradients(f->body);
+    for (size_t i = 0; any && i < count; i++)
+        if (strcmp(order[i], "differentiate") == 0)
+            for (; i < count; i++)
+                if (order[i][0] == '}')
+                    return i;
+    return 0;
+}
+
 static ts_status run_order(manager *mg) {
     int level = mg->ctx->target ? mg->ctx->target->opt_level : 2;
+    size_t needed = needed_for_gradients(mg->m);
     size_t last = last_position(mg->options), start = 0;
     int rounds = 0;
     bool changed = false;
@@ -231,7 +257,7 @@ static ts_status run_order(manager *mg) {
             }
         } else {
             const pass_info *pass = pass_find(ts_str_of(order[i]));
-            if (!pass || pass->level > level)
+            if (!pass || (pass->level > level && (i >= needed || pass->level > 1)))
                 continue;
             TS_TRY(run_one(mg, pass));
             changed |= mg->ctx->changed && pass->run != pass_infer_types;
