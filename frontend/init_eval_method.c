@@ -92,7 +92,7 @@ static ts_status str_method(evaluator *ev, rt_value self, ts_str name, ev_argume
     for (size_t i = 0; i < sizeof str_methods / sizeof *str_methods; i++) {
         if (!ts_str_is(name, str_methods[i].name))
             continue;
-        rt_value slots[8], outs[3] = {rt_none(), rt_none(), rt_none()};
+        rt_value slots[8], outs[3] = {rt_none(), rt_none(), rt_none()}, blank = rt_none();
         const char *parameters = str_methods[i].parameters;
         TS_TRY(ev_take(args, str_methods[i].name, parameters, slots + 1));
         slots[0] = self;
@@ -134,13 +134,16 @@ static ts_status str_method(evaluator *ev, rt_value self, ts_str name, ev_argume
                 slots[at] = rt_int(8);
             else if (ts_str_is(parameter, "keepends"))
                 slots[at] = rt_bool(false);
-            else if (ts_str_is(parameter, "fillchar"))
-                TS_TRY(rt_str_make(TS_STR(" "), &slots[at])); /* one blank is lost, once a call */
-            else
+            else if (ts_str_is(parameter, "fillchar")) {
+                TS_TRY(rt_str_make(TS_STR(" "), &blank));
+                slots[at] = blank;
+            } else
                 slots[at] = ts_str_is(parameter, "chars") || ts_str_is(parameter, "sep") ? rt_none()
                                                                                         : rt_int(-1);
         }
-        TS_TRY(call_row(ev, str_methods[i].row, slots, outs));
+        ts_status called = call_row(ev, str_methods[i].row, slots, outs);
+        rt_release(blank);
+        TS_TRY(called);
         if (ts_str_ends_with(name, "partition") && outs[1].tag != RT_TAG_NONE) {
             ts_status status = ev_tuple(outs, 3, out);
             for (int k = 0; k < 3; k++)
