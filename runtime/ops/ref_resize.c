@@ -136,7 +136,17 @@ static int64_t tap_width(filter f, int64_t in, int64_t out, bool align, double g
 /* [outer][in][inner] -> [outer][out][inner] */
 static void apply(const taps *t, const double *x, double *y, int64_t outer, int64_t in, int64_t out,
                   int64_t inner) {
-    for (int64_t a = 0; a < outer; a++)
+    for (int64_t a = 0; a < outer && inner == 1; a++) /* the last dimension: no inner loop */
+        for (int64_t o = 0; o < out; o++) {
+            const double *weight = t->weight + o * t->width;
+            const int64_t *index = t->index + o * t->width;
+            double sum = 0;
+            for (int64_t j = 0; j < t->width; j++)
+                if (weight[j] != 0 || j == 0)
+                    sum += weight[j] * x[a * in + index[j]];
+            y[a * out + o] = sum;
+        }
+    for (int64_t a = 0; a < outer && inner != 1; a++)
         for (int64_t o = 0; o < out; o++) {
             double *to = y + (a * out + o) * inner;
             for (int64_t j = 0; j < t->width; j++) {
