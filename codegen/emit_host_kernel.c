@@ -202,11 +202,12 @@ static LLVMValueRef operand_data(host_function *f, const ir_op *op, const ir_val
     return host_load(f, f->unit->pointer, *out_tensor, offsetof(rt_tensor, data));
 }
 
-static LLVMValueRef launch_constant(host_function *f, const ir_op *op, const cg_kernel *k,
-                                    size_t operands) {
+/* The launch record: constant, or where scratch depends on sizes a copy of it on the stack. */
+static LLVMValueRef launch_record(host_function *f, const ir_op *op, const cg_kernel *k,
+                                  size_t operands, LLVMValueRef scratch) {
     cg_unit *u = f->unit;
     cg_kernel_row row = {k->symbol, host_place(f, op), k->flops, k->bytes};
-    LLVMValueRef parts[] = {host_int(f, k->grain), host_int(f, k->scratch_bytes),
+    LLVMValueRef parts[] = {host_int(f, k->grain), scratch,
                             host_word(f, cg_program_kernel(f->hm->program, row)),
                             host_word(f, row.place),
                             host_word(f, (uint32_t)operands),
@@ -215,8 +216,25 @@ static LLVMValueRef launch_constant(host_function *f, const ir_op *op, const cg_
                             host_word(f, (uint32_t)k->param_count),
                             host_word(f, k->device_symbol.length != 0),
                             host_word(f, 0)};
-    LLVMValueRef value =
-        LLVMConstStructInContext(u->context, parts, sizeof parts / sizeof parts[0], false);
+    enum { PARTS = sizeof parts / sizeof parts[0] };
+    if (!LLVMIsConstant(scratch)) {
+        LLVMTypeRef types[PARTS];
+        for (size_t i = 0; i < PARTS; i++)
+            types[i] = LLVMTypeOf(parts[i]);
+        LLVMTypeRef record = LLVMStructTypeInContext(u->context, types, PARTS, false);
+        LLVMBuilderRef entry = LLVMCreateBuilderInContext(u->context);
+        LLVMValueRef first = LLVMGetFirstInstruction(f->entry);
+        if (first)
+            LLVMPositionBuilderBefore(entry, first);
+        else
+            LLVMPositionBuilderAtEnd(entry, f->entry);
+        LLVMValueRef at = LLVMBuildAlloca(entry, record, "launch");
+        LLVMDisposeBuilder(entry);
+        for (unsigned i = 0; i < PARTS; i++)
+            LLVMBuildStore(f->b, parts[i], LLVMBuildStructGEP2(f->b, record, at, i, ""));
+        return at;
+    }
+    LLVMValueRef value = LLVMConstStructInContext(u->context, parts, PARTS, false);
     LLVMValueRef g = LLVMAddGlobal(u->module, LLVMTypeOf(value), "launch");
     LLVMSetInitializer(g, value);
     LLVMSetGlobalConstant(g, true);
@@ -230,6 +248,9 @@ static bool emit_launch(host_function *f, ir_op *op, const cg_kernel *k) {
     LLVMValueRef function =
         LLVMGetNamedFunction(f->unit->module, ts_arena_str(f->unit->arena, k->symbol).data);
     if (!function || !compute_sizes(f, op, k, &l))
+        return false;
+    LLVMValueRef scratch = host_dim(f, k->scratch_bytes);
+    if (!scratch)
         return false;
     bool for_device = f->unit->dialect != NULL;
     LLVMValueRef threads = NULL;
@@ -281,7 +302,7 @@ static bool emit_launch(host_function *f, ir_op *op, const cg_kernel *k) {
         host_store(f, l.params[i], area, params_at + (int64_t)(8 * i));
     for (size_t i = 0; for_device && i < tensor_count; i++)
         host_store(f, tensors[i], area, tensors_at + (int64_t)(8 * i));
-    LLVMValueRef args[] = {f->run, launch_constant(f, op, k, buffer_count), function, area,
+    LLVMValueRef args[] = {f->run, launch_record(f, op, k, buffer_count, scratch), function, area,
                            host_offset(f, area, params_at), l.work_items, threads};
     int service = for_device ? SERVICE_device_launch : SERVICE_launch;
     host_check(f, host_call(f, service, args, for_device ? 7 : 6));

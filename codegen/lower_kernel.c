@@ -334,7 +334,7 @@ ts_status cg_lower_kernel(cg_unit *unit, const ir_op *op, cg_kernel *out) {
         status = kn_schedule(l.k, unit->target);
     if (!status && !concat)
         status = kn_check_supported(l.k, unit->target);
-    if (!status && !rt_dim_is_constant(l.k->scratch_bytes))
+    if (!status && l.k->scratch_bytes == RT_DIM_UNKNOWN)
         status = ts_error_at(TS_ERR_UNSUPPORTED, op->place, "scratch of unknown size");
     if (status)
         return status;

@@ -353,6 +353,21 @@ START_TEST(products_of_inputs) {
 }
 END_TEST
 
+START_TEST(symbolic_attention) {
+    const char *text =
+        "func @forward(%q: float32[2,N,8], %k: float32[2,N,8], %v: float32[2,N,12]) -> float32[2,N,12] entry {\n"
+        "  %t = transpose.int(%k, 1, 2) : float32[2,8,N]\n"
+        "  %s = matmul(%q, %t) : float32[2,N,N]\n"
+        "  %a = softmax.int(%s, -1, none) : float32[2,N,N]\n"
+        "  %o = matmul(%a, %v) : float32[2,N,12]\n"
+        "  return %o\n"
+        "}\n";
+    check_text(text, 3, 1e-5, 1);
+    check_text(text, 3, 1e-5, 19);
+    check_text(text, 3, 1e-5, 130);
+}
+END_TEST
+
 START_TEST(attention) {
     check_text("func @forward(%x: float32[2,19,3,2,24]) -> float32[2,19,48] entry {\n"
                "  %p = permute(%x, [2, 0, 3, 1, 4]) : float32[3,2,2,19,24]\n"
@@ -471,6 +486,7 @@ int main(void) {
     tcase_add_test(tc, products);
     tcase_add_test(tc, products_of_inputs);
     tcase_add_test(tc, attention);
+    tcase_add_test(tc, symbolic_attention);
     tcase_add_test(tc, convolutions);
     tcase_add_test(tc, composites);
     tcase_add_test(tc, concatenation);
