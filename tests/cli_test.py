@@ -1,0 +1,120 @@
+#!/usr/bin/env python3
+"""The command lines of tsc and tsrun: exit statuses, messages, whole outputs. Standard library only.
+
+    cli_test.py TSC TSRUN
+
+The last line is 'N passed, N failed'."""
+import json
+import os
+import struct
+import subprocess
+import sys
+import tempfile
+
+TSC, TSRUN = (os.path.abspath(p) for p in sys.argv[1:3])
+results = []
+
+
+def run(*words, **kwargs):
+    p = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=kwargs.pop("stdout", subprocess.PIPE),
+                       stderr=subprocess.PIPE, timeout=60, **kwargs)
+    return p.returncode, (p.stdout or b"").decode("utf-8", "replace"), p.stderr.decode("utf-8", "replace")
+
+
+def check(name, ok, detail=""):
+    results.append(ok)
+    if not ok:
+        print("FAIL %s %s" % (name, detail))
+
+
+def expect(name, result, status, text=""):
+    code, out, err = result
+    check(name, code == status and text in out + err, "status %d, expected %d with '%s'\n%s" % (code, status, text, err))
+
+
+def safetensors(path, tensors):
+    header, data = {}, b""
+    for name, shape, values in tensors:
+        blob = struct.pack("<%df" % len(values), *values)
+        header[name] = {"dtype": "F32", "shape": shape, "data_offsets": [len(data), len(data) + len(blob)]}
+        data += blob
+    text = json.dumps(header).encode()
+    with open(path, "wb") as f:
+        f.write(struct.pack("<Q", len(text)) + text + data)
+
+
+def main(folder):
+    here = lambda name: os.path.join(folder, name)
+    script = here("add.py")
+    with open(script, "w") as f:
+        f.write("import torch\nfrom torch import nn, Tensor\n\n\nclass Add(nn.Module):\n"
+                "    def forward(self, x: Tensor, n: int = 2) -> Tensor:\n"
+                "        print('n is', n)\n        if n < 0:\n            raise ValueError('negative')\n"
+                "        return x + n\n")
+    # tsc: what was typed is to blame (2), what was given is (1)
+    expect("help", run(TSC, "--help"), 0, "usage: tsc")
+    expect("version", run(TSC, "--version"), 0, "tsc ")
+    expect("no input", run(TSC), 2, "expected one input")
+    expect("two inputs", run(TSC, "a.py", "b.py"), 2, "found 2")
+    expect("unknown option", run(TSC, "--entyr", "f", script), 2, "did you mean --entry?")
+    expect("no value", run(TSC, script, "-o"), 2, "needs a value")
+    expect("unknown emit", run(TSC, script, "--emit=tsmm"), 2, "did you mean 'tsm'?")
+    expect("unknown pass", run(TSC, script, "--passes=fusee"), 2, "did you mean 'fuse'?")
+    expect("bad level", run(TSC, script, "-O4"), 2, "from 0 to 3")
+    expect("bad input type", run(TSC, script, "--input", "x"), 2, "NAME:TYPE")
+    expect("missing file", run(TSC, here("nope.py")), 1, "No such file")
+    expect("output is a folder", run(TSC, script, "-o", folder), 1, "folder")
+    expect("output is the input", run(TSC, script, "-o", script), 2, "replace the input")
+    expect("disk full", run(TSC, script, "-o", "/dev/full"), 1, "No space left")
+    broken = here("broken.py")
+    with open(broken, "w") as f:
+        f.write("import torch\ndef f(x: torch.Tensor) -> int:\n    return y\n")
+    expect("error has a place", run(TSC, broken, "--entry", "f", "-o", here("b.tsm")), 1, "broken.py:3:12: error:")
+    check("nothing is written", not os.path.exists(here("b.tsm")))
+    code, out, err = run(TSC, broken, "--entry", "f", "--diagnostics=json", "-o", here("b.tsm"))
+    found = json.loads(err)["diagnostics"]
+    check("json", code == 1 and found[0]["line"] == 3 and found[0]["severity"] == "error", err)
+    expect("IR to a closed pipe", run("/bin/sh", "-c", "'%s' '%s' --emit=tsir | true" % (TSC, script)), 0)
+    expect("IR to a full disk", run(TSC, script, "--emit=tsir", stdout=open("/dev/full", "w")), 1)
+
+    # tsrun
+    model, inputs, args = here("add.tsm"), here("x.safetensors"), here("a.json")
+    expect("compile", run(TSC, script, "-o", model, "--input", "x:float32[N]"), 0)
+    check("reproducible", run(TSC, script, "-o", here("again.tsm"), "--input", "x:float32[N]")[0] == 0 and
+          open(model, "rb").read() == open(here("again.tsm"), "rb").read())
+    safetensors(inputs, [("x", [2], [1.0, 2.0])])
+    expect("default of an input", run(TSRUN, model, "--inputs", inputs), 0, "n is 2")
+    code, out, err = run(TSRUN, model, "--inputs", inputs, "--output", here("o.st"))
+    check("stdout is the model's", code == 0 and out == "n is 2\n", out + err)
+    check("tensor file", open(here("o.st"), "rb").read().endswith(struct.pack("<2f", 3, 4)))
+    json.dump([{"tensor": "x"}, -1], open(args, "w"))
+    os.unlink(here("o.st"))
+    code, out, err = run(TSRUN, model, "--inputs", inputs, "--args", args, "--output", here("o.st"))
+    check("raises", code == 1 and err.startswith("ValueError: negative\n"), err)
+    check("no output of a failed run", not os.path.exists(here("o.st")))
+    json.dump({"calls": [[{"tensor": "x"}, -1], {"entry": "forward", "args": [{"tensor": "x"}, 1]}]}, open(args, "w"))
+    code, out, err = run(TSRUN, model, "--inputs", inputs, "--args", args, "--output-args", here("r.json"))
+    r = json.load(open(here("r.json")))["results"]
+    check("several calls", code == 0 and r[0] == {"raises": {"type": "ValueError", "message": "negative"}} and
+          r[1]["result"]["tensor"]["data"] == [2.0, 3.0], err)
+    expect("unknown entry", run(TSRUN, model, "--entry", "forwrd", "--inputs", inputs), 1, "did you mean 'forward'?")
+    expect("missing input", run(TSRUN, model), 1, "input x")
+    expect("bad threads", run(TSRUN, model, "--threads", "many"), 2, "whole number")
+    expect("foreign file", run(TSRUN, script), 1)
+    expect("info", run(TSRUN, "info", model, "--verify"), 0, "verified")
+    code, out, err = run(TSRUN, "bench", model, "--inputs", inputs, "--runs", "5", "--warmup", "1", "--json", "-")
+    wanted = {"median_us", "cpu_us", "min_us", "p99_us", "load_us", "peak_bytes"}
+    check("bench", code == 0 and wanted <= set(json.loads(out)), out + err)
+    data = bytearray(open(model, "rb").read())
+    data[len(data) // 2] ^= 1
+    open(here("flipped.tsm"), "wb").write(data)
+    expect("altered artifact", run(TSRUN, "info", here("flipped.tsm"), "--verify"), 1)
+    expect("cut artifact", (open(here("cut.tsm"), "wb").write(data[:100]), run(TSRUN, here("cut.tsm")))[1], 1)
+    check("no temporaries", not [n for n in os.listdir(folder) if ".tmp." in n])
+
+
+with tempfile.TemporaryDirectory() as scratch:
+    os.chdir(scratch)
+    main(scratch)
+print("%d passed, %d failed" % (sum(results), len(results) - sum(results)))
+sys.exit(0 if all(results) else 1)
