@@ -380,7 +380,9 @@ static em name(emitter *E, const ast_node *node) {
         }
         TS_APPEND(E->arena, E->read_undefined, E->read_undefined_count, E->read_undefined_capacity,
                   index - 1);
-        EM_ERR(E, node, "the variable '%.*s' is used before it is assigned", TS_STR_ARG(node->text));
+        if (!E->failed || !fe_map_get(&E->failed_names, node->text))
+            EM_ERR(E, node, "the variable '%.*s' is used before it is assigned",
+                   TS_STR_ARG(node->text));
         return em_error();
     }
     if (E->function && E->function->is_class_method && E->function->node->parameters.count &&

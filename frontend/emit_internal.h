@@ -101,6 +101,7 @@ typedef struct emitter {
     ir_class *self_class;
     fe_map variables; /* name -> slot + 1 */
     size_t slot_count;
+    fe_map failed_names; /* targets whose value had an error: reading them is not told again */
     ts_str *slot_names;
     uint32_t *last_read; /* offset of the last place that reads the slot's name */
     em_env env;

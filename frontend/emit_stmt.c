@@ -317,6 +317,15 @@ static void emit_import(emitter *E, const ast_node *node) {
 
 /* ---- one statement ---- */
 
+/* Remembers the names of a target whose value could not be typed. */
+static void note_failed(emitter *E, const ast_node *target) {
+    if (target->kind == AST_NAME)
+        fe_map_set(E->arena, &E->failed_names, target->text, E);
+    for (size_t i = 0; target->kind == AST_TUPLE && i < target->list.count; i++)
+        if (target->list.items[i]->kind == AST_NAME)
+            fe_map_set(E->arena, &E->failed_names, target->list.items[i]->text, E);
+}
+
 static void statement(emitter *E, const ast_node *s) {
     em_place(E, s);
     switch (s->kind) {
@@ -330,8 +339,11 @@ static void statement(emitter *E, const ast_node *s) {
                         (first->kind == AST_TUPLE || first->kind == AST_LIST);
         em v = as_tuple ? em_tuple_literal(E, s->right, NULL)
                         : em_expression(E, s->right, em_hint_of_target(E, first));
-        if (v.kind == EM_ERROR)
+        if (v.kind == EM_ERROR) {
+            for (size_t i = 0; i < s->list.count; i++)
+                note_failed(E, s->list.items[i]);
             break;
+        }
         if (s->list.count > 1 && v.kind == EM_TUPLE) {
             ir_value *one = em_ir(E, v, s->right, NULL);
             v = em_value(one);
