@@ -746,6 +746,8 @@ static em call_path(emitter *E, ts_str path, em_arguments *args, const ast_node 
         return r;
     if (ts_str_is(path, "torch.autograd.grad")) /* passes/differentiate.c makes operators of it */
         return em_operator(E, TS_STR("autograd_grad"), args, node);
+    if (ts_str_is(path, "torch.autograd.backward"))
+        return em_operator(E, TS_STR("backward"), args, node);
     static const char *const prefixes[] = {"torch.Tensor.", "torch.", "math.", "ops.aten."};
     for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
         if (ts_str_starts_with(path, prefixes[i])) {

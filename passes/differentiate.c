@@ -276,6 +276,52 @@ static ir_op *first_gradient(pass_context *ctx, const ir_function *f) {
     return NULL;
 }
 
+/* y.backward(), then x.grad: the latter is the gradient of y. One backward a function: gradients of
+ * several would add up in memory that the IR does not have. */
+static ts_status lower_backward(pass_context *ctx, ir_module *m, const ir_function *f) {
+    pass_op_list ops = pass_collect(ctx, f);
+    ir_op *backward = NULL;
+    for (size_t i = 0; i < ops.count; i++) {
+        if (!is_op(ops.items[i], "backward"))
+            continue;
+        if (backward)
+            return unsupported(ops.items[i]);
+        backward = ops.items[i];
+    }
+    if (!backward)
+        return NULL;
+    const ir_type *tensors = ir_type_list(m, ir_type_any_tensor(m));
+    const ir_type *optionals = ir_type_list(m, ir_type_optional(m, ir_type_any_tensor(m)));
+    bool after = false;
+    for (size_t i = 0; i < ops.count; i++) {
+        ir_op *op = ops.items[i];
+        after |= op == backward;
+        if (!is_op(op, "prim_grad"))
+            continue;
+        if (!after || op->block != backward->block)
+            return unsupported(op);
+        ir_builder b = pass_before(m, op);
+        ir_value *seeds = backward->operands[1];
+        if (seeds->type->kind != IR_NONE)
+            seeds = ir_build_op(&b, IR_OP_LIST, &seeds, 1, &optionals, 1)->results[0];
+        ir_value *operands[6] = {
+            ir_build_op(&b, IR_OP_LIST, &backward->operands[0], 1, &tensors, 1)->results[0],
+            ir_build_op(&b, IR_OP_LIST, &op->operands[0], 1, &tensors, 1)->results[0],
+            seeds, ir_build_none(&b), ir_build_bool(&b, false), ir_build_bool(&b, true)};
+        ir_value *list =
+            ir_build_core1(&b, rt_op_find(TS_STR("autograd_grad")), operands, 6);
+        ir_value *pair[2] = {list, ir_build_int(&b, 0)};
+        ir_value *item = ir_build_core1(&b, rt_op_find(TS_STR("__getitem__.t")), pair, 2);
+        const ir_type *t = op->results[0]->type;
+        ir_value *made = ir_build_op(&b, IR_OP_CAST, &item, 1, &t, 1)->results[0];
+        ir_replace_uses(m, op->results[0], made);
+        ir_op_remove(op);
+    }
+    ir_op_remove(backward);
+    pass_count(ctx, "backwards", 1);
+    return NULL;
+}
+
 /* Nothing asks any more whether a tensor wants gradients. */
 static void drop_marks(pass_context *ctx, ir_module *m, const ir_function *f) {
     pass_op_list ops = pass_collect(ctx, f);
@@ -293,6 +339,7 @@ static void drop_marks(pass_context *ctx, ir_module *m, const ir_function *f) {
 ts_status pass_differentiate(pass_context *ctx, ir_module *m) {
     for (ir_function *f = m->functions; f; f = f->next) {
         ir_op *op;
+        TS_TRY(lower_backward(ctx, m, f));
         for (bool first = true; (op = first_gradient(ctx, f)) != NULL; first = false) {
             differ d = {.ctx = ctx, .m = m, .at = op, .alias = pass_alias_make(ctx, m, f)};
             d.needs = TS_NEW_ARRAY(ctx->scratch, signed char, number_ops(ctx, f));

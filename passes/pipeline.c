@@ -185,7 +185,8 @@ static ts_status run_one(manager *mg, const pass_info *pass) {
     ctx->counters = NULL;
     ctx->counter_count = 0;
     if (status) {
-        write_repro(mg, pass->name);
+        if (ts_status_code(status) == TS_ERR_INTERNAL) /* the user's own errors need no reproducer */
+            write_repro(mg, pass->name);
         return ts_status_context(status, "while running the pass %s", pass->name);
     }
     return NULL;
@@ -216,7 +217,8 @@ static size_t last_position(const pass_options *o) {
 
 static bool asks_for_gradients(const ir_block *b) {
     for (const ir_op *op = b->first; op; op = op->next) {
-        if (op->opcode == IR_OP_CORE && ts_str_is(rt_op_name(op->core), "autograd_grad"))
+        if (op->opcode == IR_OP_CORE && (ts_str_is(rt_op_name(op->core), "autograd_grad") ||
+                                         ts_str_is(rt_op_name(op->core), "backward")))
             return true;
         for (size_t i = 0; i < op->region_count; i++)
             if (asks_for_gradients(op->regions[i]))
