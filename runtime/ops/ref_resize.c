@@ -170,49 +170,80 @@ typedef struct request {
 
 static ts_status resize(const rt_tensor *x, const request *r, rt_value *result) {
     int64_t sizes[RT_MAX_RANK];
-    double *data;
     if (x->rank != r->dims + 2)
         return ts_raise("RuntimeError", "It is expected input_size equals to %d, but got size %d",
                         r->dims + 2, x->rank);
     for (int i = 0; i < x->rank; i++)
         sizes[i] = x->sizes[i];
+    if (rt_dtype_is_complex((rt_dtype)x->dtype))
+        return rt_not_implemented("upsample", (rt_dtype)x->dtype);
     for (int i = 0; i < r->dims; i++)
         if (x->sizes[i + 2] <= 0 || r->out[i] <= 0)
             return ts_raise("RuntimeError",
                             "Input and output sizes should be greater than 0, but got input "
                             "(size: %lld) and output (size: %lld)",
                             (long long)x->sizes[i + 2], (long long)r->out[i]);
-    TS_TRY(rt_doubles(x, &data));
+    taps tables[3] = {0};
     ts_status status = NULL;
+    int64_t most = 1, volume_in = 1, volume_out = 1, planes = x->sizes[0] * x->sizes[1];
     for (int d = 0; d < r->dims && !status; d++) {
-        int64_t outer = 1, inner = 1, in = sizes[d + 2], out = r->out[d];
-        if (in == out && r->filter != FILTER_LINEAR_AA && r->filter < FILTER_LINEAR_AA &&
-            (r->scale[d] <= 0 || r->scale[d] == 1))
-            continue;
-        for (int i = 0; i < d + 2; i++)
-            outer *= sizes[i];
-        for (int i = d + 3; i < x->rank; i++)
-            inner *= sizes[i];
-        taps t = {.width = tap_width(r->filter, in, out, r->align, r->scale[d])};
-        t.index = calloc((size_t)(t.width * out), sizeof *t.index);
-        t.weight = calloc((size_t)(t.width * out), sizeof *t.weight);
-        double *next = rt_new_doubles(outer * out * inner);
-        if (t.index && t.weight && next) {
-            fill_taps(&t, r->filter, x->dtype == RT_float64, in, out, r->align, r->scale[d]);
-            apply(&t, data, next, outer, in, out, inner);
-            free(data);
-            data = next;
-            sizes[d + 2] = out;
-        } else {
-            free(next);
+        int64_t in = sizes[d + 2], out = r->out[d];
+        volume_in *= in;
+        volume_out *= out;
+        most *= in > out ? in : out;
+        sizes[d + 2] = out;
+        if (in == out && r->filter < FILTER_LINEAR_AA && (r->scale[d] <= 0 || r->scale[d] == 1))
+            continue; /* every position is itself */
+        taps *t = &tables[d];
+        t->width = tap_width(r->filter, in, out, r->align, r->scale[d]);
+        t->index = calloc((size_t)(t->width * out), sizeof *t->index);
+        t->weight = calloc((size_t)(t->width * out), sizeof *t->weight);
+        if (t->index && t->weight)
+            fill_taps(t, r->filter, x->dtype == RT_float64, in, out, r->align, r->scale[d]);
+        else
             status = ts_no_memory();
-        }
-        free(t.index);
-        free(t.weight);
     }
+    rt_tensor *dense = NULL, *y = NULL;
+    double *room = rt_new_doubles(2 * most);
+    if (!status && !room)
+        status = ts_no_memory();
     if (!status)
-        status = rt_from_doubles(data, (rt_dtype)x->dtype, sizes, x->rank, result);
-    free(data);
+        status = rt_tensor_contiguous((rt_tensor *)(uintptr_t)x, &dense);
+    if (!status)
+        status = rt_tensor_make((rt_dtype)x->dtype, sizes, x->rank, &y);
+    /* Plane by plane, so that what is between stays in the cache. */
+    int64_t bytes = (int64_t)rt_dtype_size((rt_dtype)x->dtype);
+    for (int64_t p = 0; p < planes && !status; p++) {
+        double *from = room, *to = room + most;
+        rt_load_block(RT_WORK_DOUBLE, (rt_dtype)x->dtype,
+                      (const char *)dense->data + p * volume_in * bytes, bytes, volume_in, from);
+        for (int d = 0; d < r->dims; d++) {
+            int64_t outer = 1, inner = 1, in = x->sizes[d + 2];
+            if (!tables[d].index)
+                continue;
+            for (int e = 0; e < d; e++)
+                outer *= r->out[e];
+            for (int e = d + 1; e < r->dims; e++)
+                inner *= x->sizes[e + 2];
+            memset(to, 0, (size_t)(outer * r->out[d] * inner) * sizeof *to);
+            apply(&tables[d], from, to, outer, in, r->out[d], inner);
+            double *swap = from;
+            from = to;
+            to = swap;
+        }
+        rt_store_block(RT_WORK_DOUBLE, (rt_dtype)x->dtype, (char *)y->data + p * volume_out * bytes,
+                       bytes, volume_out, from);
+    }
+    for (int d = 0; d < 3; d++) {
+        free(tables[d].index);
+        free(tables[d].weight);
+    }
+    free(room);
+    rt_tensor_release(dense);
+    if (status)
+        rt_tensor_release(y);
+    else
+        *result = rt_from_tensor(y);
     return status;
 }
 
