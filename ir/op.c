@@ -16,7 +16,7 @@ static void drop_use(ir_value *v, const ir_op *op, size_t operand) {
             v->use_count--;
             return;
         }
-    assert(!"use lists are wrong");
+    assert(false && "use lists are wrong");
 }
 
 static ir_value *make_value(ir_module *m, const ir_type *type, ts_str name) {

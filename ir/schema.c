@@ -331,7 +331,7 @@ const ir_schema *ir_schema_of(ir_module *m, rt_op op) {
         ir_schema *schema = TS_NEW(m->arena, ir_schema);
         ts_status status = ir_schema_parse(m, ts_str_of(rt_op_get(op)->schema), schema);
         if (status) {
-            assert(!"a row of core_ops.def does not parse");
+            assert(false && "a row of core_ops.def does not parse");
             ts_status_release(status);
         }
         table->schemas[op] = schema;
