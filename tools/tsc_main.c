@@ -28,7 +28,7 @@ static const option_row rows[] = {
     {"--train", NULL, OPTION_FLAG, NULL, "compile in training mode", NULL},
     {"--ignore-crc", NULL, OPTION_FLAG, NULL, "read archives whose checksums are wrong", NULL},
     {"For what:", NULL, OPTION_HEADING, NULL, NULL, NULL},
-    {"--output", "-o", OPTION_VALUE, "FILE", "where to write [the input's name with .tsm]", NULL},
+    {"--output", "-o", OPTION_VALUE, "FILE", "where to write, - for standard output [the input's name with .tsm]", NULL},
     {"--emit", NULL, OPTION_VALUE, "KIND", "tsm, obj, so, tsir, llvm, asm, cuda, ptx, opencl,\n"
      "ast [tsm, or by the name of the output]", NULL},
     {"--target", NULL, OPTION_VALUE, "NAME", "cpu, cuda or opencl [cpu]", NULL},
@@ -363,6 +363,8 @@ static ts_status read_options(driver *d) {
     d->compile.opt_level = (int)level;
     d->compile.fast_math = options_has(line, "--fast-math");
     d->compile.output = options_get(line, "--output");
+    if (d->compile.output && strcmp(d->compile.output, "-") == 0)
+        d->compile.output = "/dev/stdout";
     d->compile.example = options_get(line, "--example");
     d->compile.verify_each = options_has(line, "--verify-each");
     d->compile.check_each = options_has(line, "--check-each");
