@@ -187,7 +187,7 @@ static ts_status run_one(manager *mg, const pass_info *pass) {
     if (status) {
         if (ts_status_code(status) == TS_ERR_INTERNAL) /* the user's own errors need no reproducer */
             write_repro(mg, pass->name);
-        return ts_status_context(status, "while running the pass %s", pass->name);
+        return ts_status_context(status, "running the pass %s", pass->name);
     }
     return NULL;
 }
