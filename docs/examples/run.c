@@ -1,6 +1,6 @@
 /* Loads a model, runs it on zeroes of the declared shapes, prints the results.
  *
- *     cc run.c -ltsrt -o run && ./run model.tsm */
+ *     cc -Iruntime docs/examples/run.c -Lbuild/lib -ltsrt -Wl,-rpath,build/lib -o run && ./run model.tsm */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
