@@ -168,8 +168,26 @@ uint32_t ir_effects(const ir_op *op) {
     return 0;
 }
 
+/* A `while` may run for ever, and dropping it would be noticed: a count of INT64_MAX marks it. */
+static bool may_not_end(const ir_op *op, int depth) {
+    int64_t count;
+    bool goes = true;
+    if (depth > 64)
+        return true;
+    if (op->opcode == IR_OP_LOOP && ir_const_int(op->operands[0], &count) && count == INT64_MAX &&
+        !(ir_const_bool(op->operands[1], &goes) && !goes))
+        return true;
+    for (size_t i = 0; i < op->region_count; i++)
+        for (const ir_op *inner = op->regions[i]->first; inner; inner = inner->next)
+            if (inner->region_count && may_not_end(inner, depth + 1))
+                return true;
+    return false;
+}
+
 bool ir_is_removable(const ir_op *op) {
     if (op->opcode == IR_OP_YIELD || op->opcode == IR_OP_RETURN)
+        return false;
+    if (op->region_count && may_not_end(op, 0))
         return false;
     return !(ir_effects(op) &
              (IR_EFFECT_WRITES | IR_EFFECT_RAISES | IR_EFFECT_RANDOM | IR_EFFECT_PRINTS));

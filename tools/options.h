@@ -57,6 +57,10 @@ const char *options_closest(const char *text, const char *const *words);
 ts_status options_unknown_word(const char *what, const char *text, const char *const *words)
     TS_WARN_UNUSED;
 
+/* INVALID_INPUT where writing output would replace one of the inputs (NULL ones are skipped). */
+ts_status options_keep_inputs(const char *output, const char *const *inputs, size_t count)
+    TS_WARN_UNUSED;
+
 /* ---- the process (options_streams.c) ---- */
 /* Fills closed standard streams, ignores SIGPIPE, takes the C locale for numbers. */
 void streams_init(void);

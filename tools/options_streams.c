@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "tools/options.h"
 
+#include <sys/stat.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <locale.h>
@@ -33,4 +34,16 @@ bool streams_write(int descriptor, const char *data, size_t length) {
         length -= (size_t)n;
     }
     return true;
+}
+
+ts_status options_keep_inputs(const char *output, const char *const *inputs, size_t count) {
+    struct stat in, out;
+    if (!output || stat(output, &out) != 0 || !S_ISREG(out.st_mode))
+        return NULL;
+    for (size_t i = 0; i < count; i++)
+        if (inputs[i] && stat(inputs[i], &in) == 0 && in.st_dev == out.st_dev &&
+            in.st_ino == out.st_ino)
+            return ts_error_make(TS_ERR_INVALID_INPUT, "the output would replace the input %s",
+                                 inputs[i]);
+    return NULL;
 }

@@ -297,12 +297,9 @@ static ts_status read_output(driver *d, const char *input) {
     tsc_emit emit = d->compile.emit;
     bool is_text = emit == TSC_EMIT_TSIR || emit == TSC_EMIT_AST || emit == TSC_EMIT_NOTHING;
     if (d->compile.output) {
-        struct stat in, out;
-        if (stat(input, &in) == 0 && stat(d->compile.output, &out) == 0 &&
-            in.st_dev == out.st_dev && in.st_ino == out.st_ino)
-            return ts_error_make(TS_ERR_INVALID_INPUT, "the output would replace the input %s",
-                                 input);
-        return NULL;
+        const char *const inputs[] = {input, options_get(&d->line, "--weights"),
+                                      options_get(&d->line, "--example")};
+        return options_keep_inputs(d->compile.output, inputs, 3);
     }
     if (is_text)
         return NULL;

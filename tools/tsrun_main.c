@@ -341,10 +341,23 @@ static ts_status run_model(run *r) {
     return write_results(r);
 }
 
+/* No output may replace the model or what it is run on. */
+static ts_status keep_inputs(const run *r, const char *path, bool is_bench) {
+    static const char *const run_outputs[] = {"--output", "--output-args", "--profile"};
+    const char *const inputs[] = {path, options_get(r->line, "--inputs"),
+                                  options_get(r->line, "--args")};
+    if (is_bench)
+        return options_keep_inputs(options_get(r->line, "--json"), inputs, 3);
+    for (int i = 0; i < 3; i++)
+        TS_TRY(options_keep_inputs(options_get(r->line, run_outputs[i]), inputs, 3));
+    return NULL;
+}
+
 static ts_status run_or_bench(run *r, const char *path, bool is_bench) {
     r->results = json_array();
     if (!r->results)
         return ts_no_memory();
+    TS_TRY(keep_inputs(r, path, is_bench));
     if (options_has(r->line, "--inputs"))
         TS_TRY(tsrun_inputs_open(options_get(r->line, "--inputs"), &r->inputs));
     TS_TRY(open_session(r, path));

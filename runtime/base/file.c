@@ -16,7 +16,7 @@ static ts_status io_error(const char *path, const char *what) {
 
 ts_status ts_file_map(const char *path, ts_mapped_file *out_file) {
     *out_file = (ts_mapped_file){0};
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) /* a FIFO must not block */;
     if (fd < 0)
         return io_error(path, "open");
     ts_status status = NULL;

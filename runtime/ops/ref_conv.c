@@ -356,7 +356,8 @@ static ts_status window(const rt_value *args, conv *c) { /* kernel, dilation, pa
     TS_TRY(spatial(args[2], 2, 0, "padding", c->before));
     TS_TRY(spatial(args[3], 2, 1, "stride", c->stride));
     for (int i = 0; i < SPATIAL; i++)
-        if (c->kernel[i] <= 0 || c->dilation[i] <= 0 || c->before[i] < 0 || c->stride[i] <= 0)
+        if (c->kernel[i] <= 0 || c->dilation[i] <= 0 || c->before[i] < 0 || c->stride[i] <= 0 ||
+            c->kernel[i] > INT32_MAX || c->dilation[i] > INT32_MAX || c->before[i] > INT32_MAX)
             return ts_raise("RuntimeError", "kernel size, dilation and stride should be greater "
                                             "than zero, padding non-negative");
     return NULL;

@@ -224,7 +224,7 @@ static ts_status pixels(const rt_value *args, bool is_shuffle, rt_value *out) {
         return ts_raise("RuntimeError", "pixel_%sshuffle expects input to have at least 3 "
                                         "dimensions, but got input with %d dimension(s)",
                         is_shuffle ? "" : "un", x->rank);
-    if (r <= 0)
+    if (r <= 0 || r > INT32_MAX) /* its square must fit */
         return ts_raise("RuntimeError", "pixel_%sshuffle expects a positive factor, but got %lld",
                         is_shuffle ? "" : "un", (long long)r);
     const int64_t *n = x->sizes + lead, *s = x->strides + lead;

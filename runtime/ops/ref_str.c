@@ -186,11 +186,16 @@ KERNEL(str_replace) {
     return rt_str_take_buffer(&b, outs);
 }
 
+/* Wider strings are refused at once instead of growing until memory ends. */
+enum { MAX_WIDTH = INT32_MAX };
+
 static ts_status pad(const rt_value *args, int64_t left_share, rt_value *out) {
     const rt_str *s = args[0].as.str, *fill = args[2].as.str;
     int64_t n = (int64_t)s->code_points, width = args[1].as.i;
     if (fill->code_points != 1)
         return ts_raise("TypeError", "The fill character must be exactly one character long");
+    if (width > MAX_WIDTH)
+        return ts_no_memory();
     int64_t total = width > n ? width - n : 0, left = 0;
     if (left_share == 2)
         left = total;
@@ -212,6 +217,8 @@ KERNEL(str_rjust) { return pad(args, 2, outs); }
 KERNEL(str_zfill) {
     const rt_str *s = args[0].as.str;
     int64_t n = (int64_t)s->code_points;
+    if (args[1].as.i > MAX_WIDTH)
+        return ts_no_memory();
     ts_buffer b = {0};
     size_t sign = s->length && (s->data[0] == '-' || s->data[0] == '+');
     ts_buffer_append(&b, s->data, sign);
@@ -224,6 +231,8 @@ KERNEL(str_zfill) {
 KERNEL(str_expandtabs) {
     ts_str s = text_of(args[0]);
     int64_t size = args[1].as.i, column = 0;
+    if (size > MAX_WIDTH)
+        return ts_no_memory();
     ts_buffer b = {0};
     for (size_t at = 0; at < s.length && !b.failed;) {
         uint32_t c = rt_text_next(s, &at);
