@@ -203,6 +203,67 @@ tsc_check *tsc_check_make(ts_arena *arena, ir_module *m, const tsc_example *exam
     return check;
 }
 
+/* ---- state: what a run changes on the module's objects is put back ---- */
+
+typedef struct saved_object {
+    rt_object *object;
+    rt_value *fields; /* retained */
+    rt_tensor **copies; /* contents of tensors that may be written, or NULL */
+} saved_object;
+
+typedef struct snapshot {
+    ts_arena *arena;
+    saved_object *items;
+    size_t count, capacity;
+    bool failed;
+} snapshot;
+
+static void save(snapshot *s, rt_value v, int depth) {
+    if (v.tag == RT_TAG_LIST || v.tag == RT_TAG_TUPLE) {
+        size_t n = v.tag == RT_TAG_LIST ? v.as.list->count : v.as.tuple->count;
+        const rt_value *items = v.tag == RT_TAG_LIST ? v.as.list->items : v.as.tuple->items;
+        for (size_t i = 0; i < n && depth < DEPTH; i++)
+            save(s, items[i], depth + 1);
+    }
+    if (v.tag != RT_TAG_OBJECT || depth >= DEPTH)
+        return;
+    for (size_t i = 0; i < s->count; i++)
+        if (s->items[i].object == v.as.object)
+            return;
+    rt_object *o = v.as.object;
+    saved_object saved = {.object = o,
+                          .fields = TS_NEW_ARRAY(s->arena, rt_value, o->field_count + 1),
+                          .copies = TS_NEW_ARRAY(s->arena, rt_tensor *, o->field_count + 1)};
+    for (size_t i = 0; i < o->field_count; i++) {
+        saved.fields[i] = rt_retain(o->fields[i]);
+        const rt_tensor *t = o->fields[i].tag == RT_TAG_TENSOR ? o->fields[i].as.tensor : NULL;
+        ts_status status = t && t->storage && !t->storage->is_read_only
+                               ? rt_tensor_clone(t, &saved.copies[i]) : NULL;
+        s->failed = s->failed || status;
+        ts_status_release(status);
+    }
+    TS_APPEND(s->arena, s->items, s->count, s->capacity, saved);
+    for (size_t i = 0; i < o->field_count; i++)
+        save(s, o->fields[i], depth + 1);
+}
+
+static void put_back(snapshot *s) {
+    for (size_t k = 0; k < s->count; k++) {
+        saved_object *saved = &s->items[k];
+        for (size_t i = 0; i < saved->object->field_count; i++) {
+            rt_assign(&saved->object->fields[i], saved->fields[i]);
+            if (saved->copies[i]) {
+                ts_status status =
+                    rt_tensor_copy_into(saved->fields[i].as.tensor, saved->copies[i]);
+                s->failed = s->failed || status;
+                ts_status_release(status);
+                rt_tensor_release(saved->copies[i]);
+            }
+        }
+    }
+}
+
+
 static ts_status evaluate(tsc_check *check, ir_module *m, const ir_function *f, rt_value *out) {
     rt_value *args = TS_NEW_ARRAY(check->arena, rt_value, check->arg_count + 1);
     size_t first = check->arg_count - (f->body->parameter_count < check->arg_count
@@ -216,8 +277,15 @@ static ts_status evaluate(tsc_check *check, ir_module *m, const ir_function *f, 
     }
     ir_evaluator_options options = {.context = check->context, .op_budget = EVALUATE_OPS,
                                     .depth_limit = DEPTH, .observe = observe, .user = check};
+    snapshot state = {.arena = check->arena};
+    save(&state, m->root, 0);
+    for (size_t i = 0; i < m->retained_count; i++)
+        save(&state, m->retained[i], 0);
     if (!status)
         status = ir_evaluate(m, f, args, check->arg_count - first, &options, out);
+    put_back(&state);
+    if (!status && state.failed)
+        status = ts_no_memory();
     for (size_t i = 0; i < check->arg_count - first; i++)
         rt_release(args[i]);
     return status;

@@ -111,6 +111,8 @@ static void print_text(void *user, ts_str text) {
 
 static void write_dump(void *user, ts_str name, ts_str text) {
     driver *d = user;
+    if (!d->dump_dir && ts_str_is(name, "repro.tsir"))
+        return; /* a whole module is no message: it is written where a folder was given */
     if (!d->dump_dir) {
         ts_buffer heading = {0};
         ts_buffer_format(&heading, "# %.*s\n", TS_STR_ARG(name));
