@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Compiles every script of models/ at -O0 and -O2, runs it with 1 and 2 threads and compares the
-results with those recorded from PyTorch (models/record.py): run_models.py TSC TSRUN MODELS [NAME...]
+results with those recorded from PyTorch (models/record.py):
+run_models.py [--target=opencl] TSC TSRUN MODELS [NAME...]
 
 Floats within 1e-5 of the result's largest magnitude; integers, shapes, dtypes, exceptions and the
 bits of different thread counts exactly. Needs numpy. The last line is 'N passed, N failed'."""
@@ -63,7 +64,7 @@ def run(command):
         raise RuntimeError(f"{' '.join(command)}: exit {done.returncode}: {done.stderr.strip()[:2000]}")
 
 
-def check(name, level, tools, models, folder):
+def check(name, level, target, tools, models, folder):
     tsc, tsrun = tools
     spec = json.load(open(os.path.join(models, "recorded", name + ".json")))
     tensors = os.path.join(models, "recorded", name + ".safetensors")
@@ -72,7 +73,7 @@ def check(name, level, tools, models, folder):
         if call["entry"] not in entries:
             entries.append(call["entry"])
     artifact = os.path.join(folder, "m.tsm")
-    command = [tsc, os.path.join(models, name + ".py"), "-o", artifact, level, "--entry", ",".join(entries)]
+    command = [tsc, os.path.join(models, name + ".py"), "-o", artifact, level, "--entry", ",".join(entries)] + target
     for text in spec["inputs"]:
         command += ["--input", text]
     run(command)
@@ -104,14 +105,16 @@ def check(name, level, tools, models, folder):
 
 
 def main():
-    tools, models, names = sys.argv[1:3], sys.argv[3], sys.argv[4:]
+    target = [a for a in sys.argv[1:] if a.startswith("--target=")]
+    rest = [a for a in sys.argv[1:] if a not in target]
+    tools, models, names = rest[:2], rest[2], rest[3:]
     names = names or sorted(f[:-5] for f in os.listdir(os.path.join(models, "recorded")) if f.endswith(".json"))
     passed = failed = 0
     for name in names:
         for level in ("-O0", "-O2"):
             with tempfile.TemporaryDirectory() as folder:
                 try:
-                    check(name, level, tools, models, folder)
+                    check(name, level, target, tools, models, folder)
                     passed += 1
                 except Exception as error:
                     failed += 1
