@@ -1,5 +1,7 @@
 /* frontend/emit_builtin.c - Python's builtin functions and the helpers of torch.jit and the archives'
- * dialect. What is a plain operator goes through the operator table (overload.c). */
+ * dialect. What is a plain operator goes through the operator table (overload.c).
+ *
+ * Long: one function for each builtin and the table that names them, which would be torn apart. */
 #include "frontend/emit_internal.h"
 
 static size_t positional_count(const em_arguments *args) {

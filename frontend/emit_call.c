@@ -1,4 +1,6 @@
-/* frontend/emit_call.c - calls of functions, classes, methods, closures. */
+/* frontend/emit_call.c - calls of functions, classes, methods, closures.
+ *
+ * Long: binding of arguments and the kinds of callee share their state; to be split by kind. */
 #include <stdio.h>
 
 #include "frontend/emit_internal.h"

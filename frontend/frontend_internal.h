@@ -212,8 +212,6 @@ ts_status fe_archive_load(struct fe_context *fe, ts_str path) TS_WARN_UNUSED;
  * may lie in the file of the class it once belonged to. */
 const ast_node *fe_archive_find_node(struct fe_context *fe, ts_str qualified_name);
 rt_value fe_archive_constant(struct fe_context *fe, size_t index, bool *out_found); /* CONSTANTS.cN */
-/* "List[str]" where the pickle said so (an empty list does not), else empty. */
-ts_str fe_archive_constant_type(struct fe_context *fe, size_t index);
 /* The operator that `torch.NAME` of the archive's code means: itself, or the library function with
  * its meaning of then. */
 ts_str fe_archive_operator(struct fe_context *fe, ts_str name, bool has_tensor);

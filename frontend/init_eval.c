@@ -1,7 +1,8 @@
 /* frontend/init_eval.c - the evaluator of scripts: names and statements.
  *
  * Module level and __init__ run here, dynamically typed, with a budget of steps and of depth, so
- * that no script hangs the compiler or runs it out of stack. */
+ * that no script hangs the compiler or runs it out of stack.
+ * Long: the evaluator proper is one recursion over the kinds of statement. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,6 @@
-/* frontend/init_eval_builtin.c - the evaluator of scripts: Python's built-in functions and math. */
+/* frontend/init_eval_builtin.c - the evaluator of scripts: Python's built-in functions and math.
+ *
+ * Long: one short function for each builtin and the table that names them. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,7 @@
 /* frontend/init_eval_torch.c - the evaluator of scripts: what is called by a dotted name and is no
  * function of ours: torch.zeros, nn.Parameter, copy.deepcopy, functools.partial, ... and the methods
- * of tensors. */
+ * of tensors.
+ * Long: one short function for each name and the table that names them. */
 #include <math.h>
 #include <stdlib.h>
 

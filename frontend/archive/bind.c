@@ -118,13 +118,6 @@ rt_value fe_archive_constant(fe_context *fe, size_t index, bool *out_found) {
     return *out_found ? constants.as.tuple->items[index] : rt_none();
 }
 
-ts_str fe_archive_constant_type(fe_context *fe, size_t index) {
-    bool is_found = false;
-    (void)fe_archive_constant(fe, index, &is_found);
-    return is_found && fe->archive->objects.constant_types
-               ? fe->archive->objects.constant_types[index] : (ts_str){0};
-}
-
 int fe_archive_version(fe_context *fe) {
     return fe->archive ? fe_torchscript_version(fe->archive) : FE_ARCHIVE_MAX_VERSION;
 }

@@ -26,24 +26,6 @@ ts_status rt_index_list(const rt_tensor *index, int64_t size, int dim,
 ts_status rt_nonzero(const rt_tensor *t, int64_t **out, int64_t *out_count) TS_WARN_UNUSED;
 /* A copy of self that a kernel then changes in place. */
 ts_status rt_fresh_copy(rt_value self, rt_tensor **out) TS_WARN_UNUSED;
-static inline void rt_copy_element(char *dst, const char *src, int64_t size) {
-    switch (size) {
-    case 1:
-        memcpy(dst, src, 1);
-        return;
-    case 2:
-        memcpy(dst, src, 2);
-        return;
-    case 4:
-        memcpy(dst, src, 4);
-        return;
-    case 8:
-        memcpy(dst, src, 8);
-        return;
-    default:
-        memcpy(dst, src, (size_t)size);
-    }
-}
 /* Ends a kernel that made *result: gives it out, or releases it on an error. */
 static inline ts_status rt_give(ts_status status, rt_tensor *result, rt_value *out) {
     if (status)

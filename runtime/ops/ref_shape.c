@@ -11,25 +11,6 @@ ts_status rt_fill_number(rt_tensor *t, rt_value number) {
     return status;
 }
 
-static void copy_chunk(char *dst, const char *src, int64_t bytes) {
-    switch (bytes) { /* constant sizes become single moves */
-    case 1:
-        memcpy(dst, src, 1);
-        return;
-    case 2:
-        memcpy(dst, src, 2);
-        return;
-    case 4:
-        memcpy(dst, src, 4);
-        return;
-    case 8:
-        memcpy(dst, src, 8);
-        return;
-    default:
-        memcpy(dst, src, (size_t)bytes);
-    }
-}
-
 ts_status rt_gather_maps(const rt_tensor *in, const int64_t *out_sizes, const int64_t *const maps[],
                          rt_tensor **out) {
     int rank = in->rank, outer = rank;
@@ -55,7 +36,7 @@ ts_status rt_gather_maps(const rt_tensor *in, const int64_t *out_sizes, const in
         for (int d = 0; d < last; d++)
             row += (maps[d] ? maps[d][index[d]] : index[d]) * in->strides[d] * size;
         for (int64_t i = 0; i < out_sizes[last]; i++, dst += bytes)
-            copy_chunk(dst, row + (maps[last] ? maps[last][i] : i) * step, bytes);
+            rt_copy_element(dst, row + (maps[last] ? maps[last][i] : i) * step, bytes);
         int d = last - 1;
         while (d >= 0 && ++index[d] == out_sizes[d])
             index[d--] = 0;
@@ -219,7 +200,7 @@ KERNEL(flip) {
     rt_loop_add_raw(&loop, start, strides);
     for (rt_loop_start(&loop); loop.is_running; rt_loop_next(&loop))
         for (int64_t i = 0; i < loop.inner_count; i++)
-            copy_chunk(loop.data[0] + i * loop.inner_strides[0],
+            rt_copy_element(loop.data[0] + i * loop.inner_strides[0],
                        loop.data[1] + i * loop.inner_strides[1], size);
     outs[0] = rt_from_tensor(result);
     return NULL;

@@ -2,6 +2,8 @@
 #ifndef RUNTIME_OPS_SHAPE_OPS_H
 #define RUNTIME_OPS_SHAPE_OPS_H
 
+#include <string.h>
+
 #include "runtime/base/buffer.h"
 #include "runtime/ops/tensor_ops.h"
 
@@ -35,5 +37,25 @@ ts_status rt_gather_maps(const rt_tensor *in, const int64_t *out_sizes, const in
 ts_status rt_ref_repeat(rt_context *context, const rt_value *args, rt_value *outs);
 /* Fills with a number in the tensor's dtype. */
 ts_status rt_fill_number(rt_tensor *t, rt_value number) TS_WARN_UNUSED;
+
+/* One element of `size` bytes; constant sizes become single moves. */
+static inline void rt_copy_element(char *dst, const char *src, int64_t size) {
+    switch (size) {
+    case 1:
+        memcpy(dst, src, 1);
+        return;
+    case 2:
+        memcpy(dst, src, 2);
+        return;
+    case 4:
+        memcpy(dst, src, 4);
+        return;
+    case 8:
+        memcpy(dst, src, 8);
+        return;
+    default:
+        memcpy(dst, src, (size_t)size);
+    }
+}
 
 #endif
