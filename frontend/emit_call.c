@@ -1,6 +1,4 @@
-/* frontend/emit_call.c - calls of functions, classes, methods, closures.
- *
- * Long: binding of arguments and the kinds of callee share their state; to be split by kind. */
+/* frontend/emit_call.c - calls of functions, classes, methods, closures. */
 #include <stdio.h>
 
 #include "frontend/emit_internal.h"
@@ -251,7 +249,7 @@ em em_call_ir(emitter *E, ir_function *f, em_signature *s, ir_value *self, em_ar
     return em_value(op->results[0]);
 }
 
-static em failed_callee(emitter *E, ts_str name, const ast_node *node, size_t errors) {
+em em_failed_callee(emitter *E, ts_str name, const ast_node *node, size_t errors) {
     E->failed = true;
     if (E->fe->diagnostics->error_count == errors)
         EM_ERR(E, node, "%.*s has errors", TS_STR_ARG(name));
@@ -332,7 +330,7 @@ em em_call_function(emitter *E, fe_function *f, em_arguments *args, const ast_no
     f = variant_of(E, f, f->is_class_method ? 1 : 0, args);
     ir_function *ir = fe_function_ir(E->fe, f);
     if (!ir)
-        return failed_callee(E, f->bare_name, node, errors);
+        return em_failed_callee(E, f->bare_name, node, errors);
     return em_call_ir(E, ir, em_signature_of(E->fe, f, NULL), NULL, args, node);
 }
 
@@ -394,7 +392,7 @@ em em_call_method(emitter *E, ir_value *object, ts_str name, em_arguments *args,
     ir_function *ir = variant == f ? fe_method_ir(E->fe, c, name)
                                    : em_method_as(E->fe, c, variant->name, variant);
     if (!ir)
-        return failed_callee(E, f->name, node, errors);
+        return em_failed_callee(E, f->name, node, errors);
     return em_call_ir(E, ir, em_signature_of(E->fe, variant, c), object, args, node);
 }
 
@@ -408,309 +406,6 @@ em em_call_method0(emitter *E, ir_value *object, const char *name, em *args, siz
         TS_APPEND(E->arena, list.items, list.count, list.capacity, a);
     }
     return em_call_method(E, object, ts_str_of(name), &list, node);
-}
-
-/* ---- construction ---- */
-
-static em exception_of(emitter *E, fe_class *c, em_arguments *args, const ast_node *node) {
-    em out = {.kind = EM_EXCEPTION};
-    fe_binding *b = TS_NEW(E->arena, fe_binding);
-    *b = (fe_binding){.kind = FE_CLASS, .class_ = c};
-    out.binding = b;
-    if (args->count == 0)
-        return out;
-    if (args->count == 1) {
-        bool is_key = ts_str_is(c->bare_name, "KeyError");
-        ir_value *v = is_key ? em_ir(E, args->items[0].v, node, NULL) : NULL;
-        out.value = is_key ? (v ? em_row(E, "prim_repr", node, 1, v) : NULL)
-                           : em_to_str(E, args->items[0].v, node);
-        return out.value ? out : em_error();
-    }
-    em *items = TS_NEW_ARRAY(E->arena, em, args->count);
-    for (size_t i = 0; i < args->count; i++)
-        items[i] = args->items[i].v;
-    out.value = em_to_str(E, (em){.kind = EM_TUPLE, .items = items, .count = args->count}, node);
-    return out.value ? out : em_error();
-}
-
-/* default of a NamedTuple's or dataclass's field */
-static em field_default(emitter *E, fe_class *c, ts_str name, const ir_type *type, const ast_node *node) {
-    fe_class_variable *v = fe_class_find_variable(c, name);
-    if (!v || !v->initial) {
-        EM_ERR(E, node, "%.*s: argument '%.*s' is missing", TS_STR_ARG(c->bare_name), TS_STR_ARG(name));
-        return em_error();
-    }
-    if (v->initial->kind == AST_CALL) {
-        fe_binding b = fe_resolve_dotted(E->fe, c->scope, v->initial->left);
-        if (b.kind == FE_NAME && ts_str_is(b.path, "dataclasses.field")) {
-            for (size_t i = 0; i < v->initial->list.count; i++) {
-                const ast_node *k = v->initial->list.items[i];
-                if (k->kind != AST_KEYWORD)
-                    continue;
-                rt_value value;
-                if (ts_str_is(k->text, "default") &&
-                    fe_evaluate_expression(E->fe, c->scope, k->left, &value)) {
-                    em out = em_value(ir_build_const(&E->b, value));
-                    rt_release(value);
-                    return out;
-                }
-                if (ts_str_is(k->text, "default_factory")) {
-                    if (type->kind == IR_LIST)
-                        return em_value(em_list_of(E, NULL, 0, type->args[0]));
-                    if (type->kind == IR_DICT)
-                        return em_value(em_dict_of(E, NULL, 0, type));
-                    fe_scope *saved = E->scope;
-                    E->scope = c->scope;
-                    em callee = k->left->kind == AST_LAMBDA ? (em){.kind = EM_CLOSURE, .node = k->left}
-                                                            : em_expression(E, k->left, NULL);
-                    em_arguments none = {0};
-                    em out = em_call_value(E, callee, &none, node, type);
-                    E->scope = saved;
-                    return out;
-                }
-            }
-            EM_ERR(E, node, "%.*s: argument '%.*s' is missing", TS_STR_ARG(c->bare_name), TS_STR_ARG(name));
-            return em_error();
-        }
-    }
-    rt_value value;
-    if (!fe_evaluate_expression(E->fe, c->scope, v->initial, &value)) {
-        E->failed = true;
-        return em_error();
-    }
-    ir_value *out = ir_build_const(&E->b, value);
-    rt_release(value);
-    return em_value(out);
-}
-
-static bool bind_fields(emitter *E, fe_class *c, const ir_class *ir, em_arguments *args,
-                        const ast_node *node, ir_value **out) {
-    size_t positional = 0;
-    for (size_t i = 0; i < args->count; i++)
-        positional += !args->items[i].name.length;
-    if (positional > ir->field_count) {
-        EM_ERR(E, node, "%.*s takes %zu arguments, %zu were given", TS_STR_ARG(c->bare_name),
-               ir->field_count, positional);
-        return false;
-    }
-    for (size_t k = 0; k < args->count; k++)
-        if (args->items[k].name.length && !em_find_field(ir, args->items[k].name)) {
-            EM_ERR(E, node, "%.*s has no field '%.*s'", TS_STR_ARG(c->bare_name),
-                   TS_STR_ARG(args->items[k].name));
-            return false;
-        }
-    for (size_t i = 0; i < ir->field_count; i++) {
-        const ir_field *f = &ir->fields[i];
-        em v = {.kind = EM_ERROR};
-        bool given = false;
-        for (size_t k = 0; k < args->count && !given; k++)
-            if (args->items[k].name.length ? ts_str_equal(args->items[k].name, f->name) : k == i) {
-                v = args->items[k].v;
-                given = true;
-            }
-        if (!given)
-            v = field_default(E, c, f->name, f->type, node);
-        out[i] = em_ir(E, v, node, f->type);
-        out[i] = em_coerce(E, out[i], f->type, 0, node, "the field");
-        if (!out[i])
-            return false;
-        out[i] = em_cast(E, out[i], f->type);
-    }
-    return true;
-}
-
-static ir_value *new_object(emitter *E, ir_class *c) {
-    ir_op *op = ir_build_op(&E->b, IR_OP_NEW_OBJECT, NULL, 0, &c->type, 1);
-    op->type = c->type;
-    return op->results[0];
-}
-
-em em_construct(emitter *E, fe_class *c, em_arguments *args, const ast_node *node) {
-    if (c->kind == RT_CLASS_EXCEPTION)
-        return exception_of(E, c, args, node);
-    ir_class *ir = fe_class_ir(E->fe, c);
-    if (!ir || c->kind == RT_CLASS_MODULE) {
-        EM_UNSUPPORTED(E, node, "making the module %.*s outside __init__ is not supported yet",
-                       TS_STR_ARG(c->bare_name));
-        return em_error();
-    }
-    ir_value **fields = TS_NEW_ARRAY(E->arena, ir_value *, ir->field_count + 1);
-    if (c->kind == RT_CLASS_NAMED_TUPLE) {
-        if (!bind_fields(E, c, ir, args, node, fields))
-            return em_error();
-        return em_value(ir_build_op(&E->b, IR_OP_TUPLE, fields, ir->field_count, &ir->type, 1)->results[0]);
-    }
-    if (c->kind == RT_CLASS_ENUM) {
-        ir_value *v = args->count == 1 ? em_ir(E, args->items[0].v, node, NULL) : NULL;
-        rt_value wanted;
-        if (v && v->type->kind == IR_ENUM)
-            return em_value(v);
-        if (v && ir_const_value(v, &wanted))
-            for (size_t i = 0; i < ir->enum_member_count; i++) {
-                bool same = false;
-                ts_status status = rt_equal(ir->enum_members[i].as.enumeration->value, wanted, &same);
-                ts_status_release(status);
-                if (same)
-                    return em_of_value(E, ir->enum_members[i]);
-            }
-        EM_UNSUPPORTED(E, node, "an enum member by a value known only at run time is not supported yet");
-        return em_error();
-    }
-    if (c->kind == RT_CLASS_INTERFACE) {
-        EM_ERR(E, node, "the interface %.*s has no instances", TS_STR_ARG(c->bare_name));
-        return em_error();
-    }
-    fe_function *init = fe_class_method(c, TS_STR("__init__"));
-    if (c->is_dataclass && !init) {
-        if (!bind_fields(E, c, ir, args, node, fields))
-            return em_error();
-        ir_value *object = new_object(E, ir);
-        for (size_t i = 0; i < ir->field_count; i++) {
-            ir_value *operands[2] = {object, fields[i]};
-            ir_op *op = ir_build_op(&E->b, IR_OP_SET_ATTR, operands, 2, NULL, 0);
-            op->name = ir->fields[i].name;
-        }
-        if (fe_class_method(c, TS_STR("__post_init__")))
-            em_call_method0(E, object, "__post_init__", NULL, 0, node);
-        return em_value(object);
-    }
-    ir_value *object = new_object(E, ir);
-    if (!init) {
-        if (args->count) {
-            EM_ERR(E, node, "%.*s() takes no arguments", TS_STR_ARG(c->bare_name));
-            return em_error();
-        }
-        return em_value(object);
-    }
-    size_t errors = E->fe->diagnostics->error_count;
-    ir_function *f = fe_method_ir(E->fe, ir, TS_STR("__init__"));
-    if (!f)
-        return failed_callee(E, init->name, node, errors);
-    em r = em_call_ir(E, f, em_signature_of(E->fe, init, ir), object, args, node);
-    return r.kind == EM_VALUE ? em_value(object) : r;
-}
-
-/* ---- closures: lambdas and nested functions, made in place ---- */
-
-static void push_local(emitter *E, ts_str name, em v) {
-    em_local local = {.name = name, .v = v};
-    TS_APPEND(E->arena, E->locals, E->local_count, E->local_capacity, local);
-}
-
-static bool bind_closure(emitter *E, const ast_node *f, em *args, size_t count, em_arguments *named,
-                         em *out, const ast_node *node) {
-    const ast_parameters *p = &f->parameters;
-    if (count > p->count) {
-        EM_ERR(E, node, "takes %zu arguments, %zu were given", p->count, count);
-        return false;
-    }
-    for (size_t i = 0; i < p->count; i++) {
-        if (p->items[i].is_star || p->items[i].is_double_star) {
-            EM_UNSUPPORTED(E, node, "*args of a nested function is not supported yet");
-            return false;
-        }
-        bool given = i < count;
-        if (given)
-            out[i] = args[i];
-        for (size_t k = 0; named && k < named->count && !given; k++)
-            if (ts_str_equal(named->items[k].name, p->items[i].name)) {
-                out[i] = named->items[k].v;
-                given = true;
-            }
-        if (!given && p->items[i].default_value) {
-            out[i] = em_expression(E, p->items[i].default_value, NULL);
-            given = true;
-        }
-        if (!given) {
-            EM_ERR(E, node, "argument '%.*s' is missing", TS_STR_ARG(p->items[i].name));
-            return false;
-        }
-        if (out[i].kind == EM_ERROR)
-            return false;
-    }
-    return true;
-}
-
-static em call_nested(emitter *E, const ast_node *f, em *values, const ast_node *node) {
-    fe_map saved_variables = E->variables;
-    em_slot saved_flags[EM_SLOT_FIRST];
-    memcpy(saved_flags, E->env.slots, sizeof saved_flags);
-    int saved_depth = E->loop_depth;
-    const ir_type *saved_return = E->declared_return;
-    fe_map inner = {0};
-    size_t prefix = f->text.length + 1;
-    for (size_t i = 0; i < saved_variables.count; i++)
-        fe_map_set(E->arena, &inner, saved_variables.keys[i], saved_variables.values[i]);
-    for (size_t i = 0; i < saved_variables.count; i++) {
-        ts_str key = saved_variables.keys[i];
-        bool is_own = key.length > prefix && memcmp(key.data, f->text.data, f->text.length) == 0 &&
-                      key.data[f->text.length] == '.';
-        ts_str bare = {key.data + prefix, key.length - prefix};
-        if (!is_own)
-            continue;
-        bool is_outer = false; /* nonlocal */
-        for (size_t k = 0; k < f->body.count; k++)
-            if (f->body.items[k]->kind == AST_NONLOCAL)
-                for (size_t n = 0; n < f->body.items[k]->list.count; n++)
-                    is_outer = is_outer || ts_str_equal(f->body.items[k]->list.items[n]->text, bare);
-        if (is_outer)
-            continue;
-        fe_map_set(E->arena, &inner, bare, saved_variables.values[i]);
-        E->env.slots[(size_t)saved_variables.values[i] - 1] = (em_slot){0};
-    }
-    E->variables = inner;
-    em_reset_flags(E);
-    E->loop_depth = 0;
-    E->declared_return = f->third ? em_annotation(E, f->third) : NULL;
-    for (size_t i = 0; i < f->parameters.count; i++) {
-        size_t slot = (size_t)fe_map_get(&E->variables, f->parameters.items[i].name);
-        if (slot)
-            em_set_variable(E, slot - 1, values[i], node);
-    }
-    em_statements(E, &f->body, 0);
-    ir_value *result = NULL;
-    if (E->env.state == EM_LIVE && em_flag_is_dynamic(E, EM_SLOT_EXITED)) {
-        em_slot r = E->env.slots[EM_SLOT_RESULT];
-        em_choice choice;
-        ir_value *exited = E->env.slots[EM_SLOT_EXITED].v.value;
-        em_choose(E, &choice, exited);
-        em_choose_other(E, &choice, r.v.value);
-        result = em_choose_end(E, &choice, ir_build_none(&E->b), node);
-    } else if (E->env.slots[EM_SLOT_RESULT].is_set) {
-        result = E->env.slots[EM_SLOT_RESULT].v.value;
-    }
-    bool unreachable = E->env.state == EM_UNREACHABLE;
-    if (!unreachable)
-        E->env.state = EM_LIVE;
-    E->variables = saved_variables;
-    memcpy(E->env.slots, saved_flags, sizeof saved_flags);
-    E->loop_depth = saved_depth;
-    E->declared_return = saved_return;
-    return em_value(result ? result : ir_build_none(&E->b));
-}
-
-em em_call_closure(emitter *E, const ast_node *closure, em *args, size_t count, em_arguments *named,
-                   const ast_node *node) {
-    em *values = TS_NEW_ARRAY(E->arena, em, closure->parameters.count + 1);
-    if (++E->depth > 400) {
-        EM_UNSUPPORTED(E, node, "recursion of a nested function is not supported yet");
-        E->depth--;
-        return em_error();
-    }
-    em r = em_error();
-    if (bind_closure(E, closure, args, count, named, values, node)) {
-        if (closure->kind == AST_LAMBDA) {
-            size_t saved = E->local_count;
-            for (size_t i = 0; i < closure->parameters.count; i++)
-                push_local(E, closure->parameters.items[i].name, values[i]);
-            r = em_expression(E, closure->left, NULL);
-            E->local_count = saved;
-        } else {
-            r = call_nested(E, closure, values, node);
-        }
-    }
-    E->depth--;
-    return r;
 }
 
 /* ---- the call ---- */
@@ -852,7 +547,7 @@ em em_call_value(emitter *E, em callee, em_arguments *args, const ast_node *node
             return call_super(E, callee, args, node);
         if (callee.binding) { /* X.__new__(X) */
             ir_class *c = fe_class_ir(E->fe, callee.binding->class_);
-            return c ? em_value(new_object(E, c)) : em_error();
+            return c ? em_value(em_new_object(E, c)) : em_error();
         }
         if (callee.function)
             return em_call_method(E, callee.value, callee.name, args, node);

@@ -305,6 +305,9 @@ em em_call_ir(emitter *E, ir_function *f, em_signature *s, ir_value *self, em_ar
               const ast_node *node);
 em em_call_closure(emitter *E, const ast_node *closure, em *args, size_t count,
                    em_arguments *named, const ast_node *node);
+/* After a callee that could not be made: tells so unless its own error was told. */
+em em_failed_callee(emitter *E, ts_str name, const ast_node *node, size_t errors);
+ir_value *em_new_object(emitter *E, ir_class *c);
 em em_construct(emitter *E, fe_class *c, em_arguments *args, const ast_node *node);
 em em_call_method(emitter *E, ir_value *object, ts_str name, em_arguments *args,
                   const ast_node *node);

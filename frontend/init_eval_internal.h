@@ -119,6 +119,14 @@ const ev_function_info *ev_info(evaluator *ev, const ast_node *node);
 ts_status ev_function_value(evaluator *ev, ev_frame *frame, const ast_node *node, rt_value *out);
 ts_status ev_decorate(evaluator *ev, ev_frame *frame, const ast_list *decorators, rt_value *value);
 
+/* ---- init_eval_try.c, init_eval_import.c ---- */
+ts_status ev_raise_statement(evaluator *ev, ev_frame *frame, const ast_node *node);
+ts_status ev_try_statement(evaluator *ev, ev_frame *frame, const ast_node *node, ev_flow *out);
+ts_status ev_with_statement(evaluator *ev, ev_frame *frame, const ast_node *node, size_t item,
+                            ev_flow *out);
+ts_status ev_import(evaluator *ev, ev_frame *frame, const ast_node *node);
+ts_status ev_import_from(evaluator *ev, ev_frame *frame, const ast_node *node);
+
 /* ---- init_eval_expression.c ---- */
 ts_status ev_expression(evaluator *ev, ev_frame *frame, const ast_node *node, rt_value *out);
 /* A value that is called or has an attribute taken: *hold is to be released; *out borrows it. */

@@ -1,36 +1,11 @@
 /* frontend/init_eval_torch.c - the evaluator of scripts: what is called by a dotted name and is no
  * function of ours: torch.zeros, nn.Parameter, copy.deepcopy, functools.partial, ... and the methods
- * of tensors.
- * Long: one short function for each name and the table that names them. */
+ * of tensors. */
 #include <math.h>
 #include <stdlib.h>
 
-#include "frontend/init_eval_internal.h"
+#include "frontend/init_eval_builtin.h"
 #include "runtime/values/tensor.h"
-
-#define ARG(i) (args->items[i].value)
-
-typedef ts_status (*function)(evaluator *ev, ev_arguments *args, rt_value *out);
-
-static ts_status wants(const ev_arguments *args, const char *name, size_t low, size_t high) {
-    if (args->count < low || args->count > high)
-        return ts_raise("TypeError", "%s() takes %zu to %zu arguments (%zu given)", name, low, high,
-                        args->count);
-    return NULL;
-}
-
-/* Removes a keyword argument; UNINITIALIZED where it is not given. Owned. */
-static rt_value take_keyword(ev_arguments *args, const char *name) {
-    for (size_t i = 0; i < args->count; i++) {
-        if (!ts_str_is(args->items[i].name, name))
-            continue;
-        rt_value v = ARG(i);
-        args->count--;
-        memmove(args->items + i, args->items + i + 1, (args->count - i) * sizeof *args->items);
-        return v;
-    }
-    return (rt_value){.tag = RT_TAG_UNINITIALIZED};
-}
 
 /* ---- making tensors ---- */
 
@@ -167,7 +142,7 @@ static ts_status name_value(evaluator *ev, const char *path, rt_value *out) {
 
 static ts_status do_device(evaluator *ev, ev_arguments *args, rt_value *out) {
     (void)ev;
-    TS_TRY(wants(args, "device", 1, 2));
+    TS_TRY(ev_wants(args, "device", 1, 2));
     if (ARG(0).tag == RT_TAG_DEVICE) {
         *out = ARG(0);
         return NULL;
@@ -197,7 +172,7 @@ static ts_status record(evaluator *ev, const char *name, rt_value *out) {
 }
 
 static ts_status do_finfo(evaluator *ev, ev_arguments *args, rt_value *out) {
-    TS_TRY(wants(args, "finfo", 0, 1));
+    TS_TRY(ev_wants(args, "finfo", 0, 1));
     rt_dtype d = args->count ? (rt_dtype)dtype_argument(ARG(0)).as.i : RT_float32;
     double max = 3.4028234663852886e38, eps = 1.1920928955078125e-07, tiny = 1.1754943508222875e-38;
     if (d == RT_float64)
@@ -216,7 +191,7 @@ static ts_status do_finfo(evaluator *ev, ev_arguments *args, rt_value *out) {
 }
 
 static ts_status do_iinfo(evaluator *ev, ev_arguments *args, rt_value *out) {
-    TS_TRY(wants(args, "iinfo", 1, 1));
+    TS_TRY(ev_wants(args, "iinfo", 1, 1));
     rt_dtype d = (rt_dtype)dtype_argument(ARG(0)).as.i;
     int64_t bits = (int64_t)rt_dtype_size(d) * 8;
     int64_t max = d == RT_uint8 ? 255 : bits == 64 ? INT64_MAX : (INT64_C(1) << (bits - 1)) - 1;
@@ -234,14 +209,14 @@ static ts_status do_size(evaluator *ev, ev_arguments *args, rt_value *out) {
 
 static ts_status first_argument(evaluator *ev, ev_arguments *args, rt_value *out) {
     (void)ev;
-    TS_TRY(wants(args, "this function", 1, 16));
+    TS_TRY(ev_wants(args, "this function", 1, 16));
     *out = rt_retain(ARG(0));
     return NULL;
 }
 
 static ts_status second_argument(evaluator *ev, ev_arguments *args, rt_value *out) {
     (void)ev;
-    TS_TRY(wants(args, "this function", 2, 2));
+    TS_TRY(ev_wants(args, "this function", 2, 2));
     *out = rt_retain(ARG(1));
     return NULL;
 }
@@ -262,7 +237,7 @@ static ts_status is_false(evaluator *ev, ev_arguments *args, rt_value *out) {
 
 static ts_status do_is_tensor(evaluator *ev, ev_arguments *args, rt_value *out) {
     (void)ev;
-    TS_TRY(wants(args, "is_tensor", 1, 1));
+    TS_TRY(ev_wants(args, "is_tensor", 1, 1));
     *out = rt_bool(ARG(0).tag == RT_TAG_TENSOR);
     return NULL;
 }
@@ -282,7 +257,7 @@ static ts_status do_nn_buffer(evaluator *ev, ev_arguments *args, rt_value *out) 
 
 static ts_status do_set_grad_enabled(evaluator *ev, ev_arguments *args, rt_value *out) {
     bool on;
-    TS_TRY(wants(args, "set_grad_enabled", 1, 1));
+    TS_TRY(ev_wants(args, "set_grad_enabled", 1, 1));
     TS_TRY(ev_truth(ev, ARG(0), &on));
     ev->fe->runtime.grad_enabled = on;
     return name_value(ev, "torch.set_grad_enabled", out);
@@ -304,7 +279,7 @@ static ts_status do_default_dtype(evaluator *ev, ev_arguments *args, rt_value *o
 static ts_status do_set_default_dtype(evaluator *ev, ev_arguments *args, rt_value *out) {
     (void)ev;
     (void)out;
-    TS_TRY(wants(args, "set_default_dtype", 1, 1));
+    TS_TRY(ev_wants(args, "set_default_dtype", 1, 1));
     if (dtype_argument(ARG(0)).as.i == RT_float32)
         return NULL;
     return ts_error_make(TS_ERR_UNSUPPORTED, "a default dtype other than float32 is not supported");
@@ -318,23 +293,23 @@ static ts_status do_get_logger(evaluator *ev, ev_arguments *args, rt_value *out)
 /* ---- copy, functools, collections, dataclasses, itertools ---- */
 
 static ts_status do_deepcopy(evaluator *ev, ev_arguments *args, rt_value *out) {
-    TS_TRY(wants(args, "deepcopy", 1, 2));
+    TS_TRY(ev_wants(args, "deepcopy", 1, 2));
     return ev_deep_copy(ev, ARG(0), true, out);
 }
 static ts_status do_copy(evaluator *ev, ev_arguments *args, rt_value *out) {
-    TS_TRY(wants(args, "copy", 1, 1));
+    TS_TRY(ev_wants(args, "copy", 1, 1));
     return ev_deep_copy(ev, ARG(0), false, out);
 }
 
 static ts_status do_partial(evaluator *ev, ev_arguments *args, rt_value *out) {
     (void)ev;
-    TS_TRY(wants(args, "partial", 1, 64));
+    TS_TRY(ev_wants(args, "partial", 1, 64));
     return ev_partial_make(ARG(0), args, out);
 }
 
 static ts_status do_reduce(evaluator *ev, ev_arguments *args, rt_value *out) {
     rt_value list;
-    TS_TRY(wants(args, "reduce", 2, 3));
+    TS_TRY(ev_wants(args, "reduce", 2, 3));
     TS_TRY(ev_to_list(ev, ARG(1), &list));
     size_t at = 0;
     rt_value total = rt_none();
@@ -361,7 +336,7 @@ static ts_status do_ordered_dict(evaluator *ev, ev_arguments *args, rt_value *ou
 
 static ts_status do_counter(evaluator *ev, ev_arguments *args, rt_value *out) {
     rt_value list;
-    TS_TRY(wants(args, "Counter", 0, 1));
+    TS_TRY(ev_wants(args, "Counter", 0, 1));
     TS_TRY(rt_dict_make(out));
     if (!args->count)
         return NULL;
@@ -379,7 +354,7 @@ static ts_status do_counter(evaluator *ev, ev_arguments *args, rt_value *out) {
 }
 
 static ts_status do_deque(evaluator *ev, ev_arguments *args, rt_value *out) {
-    rt_value length = take_keyword(args, "maxlen");
+    rt_value length = ev_take_keyword(args, "maxlen");
     bool has_length = ev_is_given(length) && !rt_is_none(length);
     rt_release(length);
     if (has_length || args->count > 1)
@@ -392,7 +367,7 @@ static ts_status do_field(evaluator *ev, ev_arguments *args, rt_value *out) {
 }
 
 static ts_status do_asdict(evaluator *ev, ev_arguments *args, rt_value *out) {
-    TS_TRY(wants(args, "asdict", 1, 1));
+    TS_TRY(ev_wants(args, "asdict", 1, 1));
     rt_value copy;
     TS_TRY(ev_deep_copy(ev, ARG(0), true, &copy));
     ts_status status = ev_get_attribute(ev, copy, TS_STR("__dict__"), out);
@@ -401,153 +376,16 @@ static ts_status do_asdict(evaluator *ev, ev_arguments *args, rt_value *out) {
 }
 
 static ts_status do_replace(evaluator *ev, ev_arguments *args, rt_value *out) {
-    TS_TRY(wants(args, "replace", 1, 64));
+    TS_TRY(ev_wants(args, "replace", 1, 64));
     TS_TRY(ev_deep_copy(ev, ARG(0), false, out));
     for (size_t i = 1; i < args->count; i++)
         TS_TRY(ev_set_attribute(ev, *out, args->items[i].name, ARG(i)));
     return NULL;
 }
 
-static ts_status done(rt_value list, ts_status status, rt_value *out) {
-    if (!status)
-        status = ev_iterator_make(list, out);
-    rt_release(list);
-    return status;
-}
-
-static ts_status chain_lists(evaluator *ev, const rt_value *lists, size_t count, rt_value *out) {
-    rt_value all;
-    TS_TRY(rt_list_make(0, &all));
-    ts_status status = NULL;
-    for (size_t i = 0; i < count && !status; i++) {
-        rt_value more;
-        status = ev_to_list(ev, lists[i], &more);
-        for (size_t k = 0; !status && k < more.as.list->count; k++)
-            status = rt_list_append(all.as.list, more.as.list->items[k]);
-        rt_release(more);
-    }
-    return done(all, status, out);
-}
-
-static ts_status do_chain(evaluator *ev, ev_arguments *args, rt_value *out) {
-    rt_value lists[32];
-    TS_TRY(wants(args, "chain", 0, 32));
-    for (size_t i = 0; i < args->count; i++)
-        lists[i] = ARG(i);
-    return chain_lists(ev, lists, args->count, out);
-}
-
-static ts_status do_chain_from(evaluator *ev, ev_arguments *args, rt_value *out) {
-    rt_value list;
-    TS_TRY(wants(args, "from_iterable", 1, 1));
-    TS_TRY(ev_to_list(ev, ARG(0), &list));
-    ts_status status = chain_lists(ev, list.as.list->items, list.as.list->count, out);
-    rt_release(list);
-    return status;
-}
-
-static ts_status do_product(evaluator *ev, ev_arguments *args, rt_value *out) {
-    rt_value lists[8], all, repeat = take_keyword(args, "repeat");
-    size_t count = args->count, total = 1;
-    if (ev_is_given(repeat) && args->count == 1 && ev_is_int(repeat) && repeat.as.i >= 0)
-        count = (size_t)repeat.as.i;
-    if (count > 8)
-        return ts_raise("TypeError", "product() of more than 8 iterables is not supported");
-    ts_status status = NULL;
-    for (size_t i = 0; i < count; i++)
-        lists[i] = rt_none();
-    for (size_t i = 0; i < count && !status; i++) {
-        status = ev_to_list(ev, ARG(i < args->count ? i : 0), &lists[i]);
-        if (!status)
-            total *= lists[i].as.list->count;
-        if (total > 1000000)
-            status = ts_raise("MemoryError", "product() of more than a million items");
-    }
-    ts_status made = rt_list_make(0, &all);
-    status = status ? status : made;
-    for (size_t n = 0; n < total && !status; n++) {
-        rt_value items[8], pair;
-        size_t rest = n;
-        for (size_t i = count; i-- > 0;) {
-            items[i] = lists[i].as.list->items[rest % lists[i].as.list->count];
-            rest /= lists[i].as.list->count;
-        }
-        status = ev_tuple(items, count, &pair);
-        if (!status)
-            status = rt_list_append(all.as.list, pair);
-        rt_release(pair);
-    }
-    for (size_t i = 0; i < count; i++)
-        rt_release(lists[i]);
-    return done(all, status, out);
-}
-
-static ts_status do_repeat(evaluator *ev, ev_arguments *args, rt_value *out) {
-    rt_value all;
-    (void)ev;
-    TS_TRY(wants(args, "repeat", 2, 2));
-    if (!ev_is_int(ARG(1)) || ARG(1).as.i > EV_MAX_ITEMS)
-        return ts_raise("TypeError", "repeat() needs a number of times");
-    TS_TRY(rt_list_make(0, &all));
-    ts_status status = NULL;
-    for (int64_t i = 0; i < ARG(1).as.i && !status; i++)
-        status = rt_list_append(all.as.list, ARG(0));
-    return done(all, status, out);
-}
-
-static ts_status do_accumulate(evaluator *ev, ev_arguments *args, rt_value *out) {
-    rt_value list, all, total = rt_none();
-    TS_TRY(wants(args, "accumulate", 1, 1));
-    TS_TRY(ev_to_list(ev, ARG(0), &list));
-    ts_status status = rt_list_make(0, &all);
-    for (size_t i = 0; i < list.as.list->count && !status; i++) {
-        rt_value next = rt_none();
-        if (i)
-            status = ev_binary(ev, AST_ADD, total, list.as.list->items[i], &next);
-        else
-            next = rt_retain(list.as.list->items[0]);
-        rt_assign(&total, next);
-        if (!status)
-            status = rt_list_append(all.as.list, total);
-    }
-    rt_release(total);
-    rt_release(list);
-    return done(all, status, out);
-}
-
-/* ---- the operators of module operator ---- */
-static ts_status do_operator(evaluator *ev, ts_str name, ev_arguments *args, bool *out_found,
-                             rt_value *out) {
-    static const struct {
-        const char *name;
-        ast_operator op;
-        bool is_compare;
-    } list[] = {{"add", AST_ADD, false}, {"sub", AST_SUB, false}, {"mul", AST_MUL, false},
-                {"truediv", AST_DIV, false}, {"floordiv", AST_FLOORDIV, false}, {"mod", AST_MOD, false},
-                {"pow", AST_POW, false}, {"matmul", AST_MATMUL, false}, {"eq", AST_EQ, true},
-                {"ne", AST_NE, true}, {"lt", AST_LT, true}, {"le", AST_LE, true},
-                {"gt", AST_GT, true}, {"ge", AST_GE, true}};
-    *out_found = false;
-    for (size_t i = 0; i < sizeof list / sizeof *list && args->count == 2; i++)
-        if (ts_str_is(name, list[i].name)) {
-            *out_found = true;
-            return list[i].is_compare ? ev_compare(ev, list[i].op, ARG(0), ARG(1), out)
-                                      : ev_binary(ev, list[i].op, ARG(0), ARG(1), out);
-        }
-    if (ts_str_is(name, "getitem") && args->count == 2) {
-        *out_found = true;
-        return ev_get_item(ev, ARG(0), ARG(1), out);
-    }
-    if (ts_str_is(name, "neg") && args->count == 1) {
-        *out_found = true;
-        return ev_unary(ev, AST_NEG, ARG(0), out);
-    }
-    return NULL;
-}
-
 static const struct {
     const char *path;
-    function run;
+    ev_builtin_function run;
 } functions[] = {
     {"torch.tensor", do_tensor}, {"torch.as_tensor", do_as_tensor}, {"torch.device", do_device},
     {"torch.nn.Parameter", do_nn_parameter}, {"torch.nn.Buffer", do_nn_buffer},
@@ -574,9 +412,9 @@ static const struct {
     {"typing.OrderedDict", do_ordered_dict}, {"collections.Counter", do_counter},
     {"collections.deque", do_deque}, {"dataclasses.field", do_field},
     {"dataclasses.asdict", do_asdict}, {"dataclasses.replace", do_replace},
-    {"dataclasses.dataclass", first_argument}, {"itertools.chain", do_chain},
-    {"itertools.chain.from_iterable", do_chain_from}, {"itertools.product", do_product},
-    {"itertools.repeat", do_repeat}, {"itertools.accumulate", do_accumulate}};
+    {"dataclasses.dataclass", first_argument}, {"itertools.chain", ev_chain},
+    {"itertools.chain.from_iterable", ev_chain_from}, {"itertools.product", ev_product},
+    {"itertools.repeat", ev_repeat}, {"itertools.accumulate", ev_accumulate}};
 
 /* ---- methods of tensors that are no operators ---- */
 
@@ -724,10 +562,10 @@ static const struct {
 
 static ts_status operator_call(evaluator *ev, ts_str name, ev_arguments *args, rt_value *out) {
     /* Values live in memory of the host here; where the model runs is decided later. */
-    rt_release(take_keyword(args, "device"));
-    rt_release(take_keyword(args, "pin_memory"));
-    rt_release(take_keyword(args, "layout"));
-    rt_value grad = take_keyword(args, "requires_grad");
+    rt_release(ev_take_keyword(args, "device"));
+    rt_release(ev_take_keyword(args, "pin_memory"));
+    rt_release(ev_take_keyword(args, "layout"));
+    rt_value grad = ev_take_keyword(args, "requires_grad");
     for (size_t i = 0; i < args->count; i++) {
         if (ts_str_is(args->items[i].name, "dtype")) {
             rt_value v = dtype_argument(ARG(i));
@@ -765,7 +603,7 @@ ts_status ev_torch(evaluator *ev, ts_str path, ev_arguments *args, rt_value *out
     if (ts_str_starts_with(path, "typing.")) /* TypeVar("T") and the like: a type */
         return fe_binding_to_value(ev->fe, (fe_binding){.kind = FE_NAME, .path = path}, out);
     if (ts_str_starts_with(path, "operator.")) {
-        TS_TRY(do_operator(ev, (ts_str){path.data + 9, path.length - 9}, args, &found, out));
+        TS_TRY(ev_operator_function(ev, (ts_str){path.data + 9, path.length - 9}, args, &found, out));
         if (found)
             return NULL;
     }

@@ -1,0 +1,27 @@
+/* frontend/emit_builtin.h - what the files of builtin functions share. */
+#ifndef FRONTEND_EMIT_BUILTIN_H
+#define FRONTEND_EMIT_BUILTIN_H
+
+#include "frontend/emit_internal.h"
+
+/* ---- emit_builtin.c: arguments ---- */
+size_t em_positional_count(const em_arguments *args);
+em_argument *em_named(em_arguments *args, const char *name);
+/* The IR value of argument i, an Optional one checked; NULL after an error. */
+ir_value *em_argument_ir(emitter *E, em_arguments *args, size_t i, const ast_node *node);
+
+/* ---- emit_builtin_sequence.c ---- */
+/* A list of v's items: itself where it is one (no copy). */
+ir_value *em_as_list(emitter *E, em v, const ast_node *node);
+ir_value *em_tuple_to_list(emitter *E, em v, const ast_node *node);
+em em_sort_objects(emitter *E, ir_value *list, ir_value *reverse, const ast_node *node);
+ir_value *em_map_list(emitter *E, em callee, em source, const ast_node *node, bool is_filter);
+em em_builtin_sorted(emitter *E, em_arguments *args, const ast_node *node);
+em em_builtin_extreme(emitter *E, bool is_max, em_arguments *args, const ast_node *node);
+em em_builtin_sum(emitter *E, em_arguments *args, const ast_node *node);
+em em_builtin_any_all(emitter *E, bool is_any, em_arguments *args, const ast_node *node);
+em em_builtin_range(emitter *E, em_arguments *args, const ast_node *node);
+em em_builtin_list(emitter *E, em_arguments *args, const ast_node *node, const ir_type *hint);
+em em_builtin_dict(emitter *E, em_arguments *args, const ast_node *node, const ir_type *hint);
+
+#endif

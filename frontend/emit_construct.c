@@ -1,0 +1,182 @@
+/* frontend/emit_construct.c - calls of classes: exceptions, named tuples, dataclasses, enums, objects. */
+#include "frontend/emit_internal.h"
+
+/* ---- construction ---- */
+
+static em exception_of(emitter *E, fe_class *c, em_arguments *args, const ast_node *node) {
+    em out = {.kind = EM_EXCEPTION};
+    fe_binding *b = TS_NEW(E->arena, fe_binding);
+    *b = (fe_binding){.kind = FE_CLASS, .class_ = c};
+    out.binding = b;
+    if (args->count == 0)
+        return out;
+    if (args->count == 1) {
+        bool is_key = ts_str_is(c->bare_name, "KeyError");
+        ir_value *v = is_key ? em_ir(E, args->items[0].v, node, NULL) : NULL;
+        out.value = is_key ? (v ? em_row(E, "prim_repr", node, 1, v) : NULL)
+                           : em_to_str(E, args->items[0].v, node);
+        return out.value ? out : em_error();
+    }
+    em *items = TS_NEW_ARRAY(E->arena, em, args->count);
+    for (size_t i = 0; i < args->count; i++)
+        items[i] = args->items[i].v;
+    out.value = em_to_str(E, (em){.kind = EM_TUPLE, .items = items, .count = args->count}, node);
+    return out.value ? out : em_error();
+}
+
+/* default of a NamedTuple's or dataclass's field */
+static em field_default(emitter *E, fe_class *c, ts_str name, const ir_type *type, const ast_node *node) {
+    fe_class_variable *v = fe_class_find_variable(c, name);
+    if (!v || !v->initial) {
+        EM_ERR(E, node, "%.*s: argument '%.*s' is missing", TS_STR_ARG(c->bare_name), TS_STR_ARG(name));
+        return em_error();
+    }
+    if (v->initial->kind == AST_CALL) {
+        fe_binding b = fe_resolve_dotted(E->fe, c->scope, v->initial->left);
+        if (b.kind == FE_NAME && ts_str_is(b.path, "dataclasses.field")) {
+            for (size_t i = 0; i < v->initial->list.count; i++) {
+                const ast_node *k = v->initial->list.items[i];
+                if (k->kind != AST_KEYWORD)
+                    continue;
+                rt_value value;
+                if (ts_str_is(k->text, "default") &&
+                    fe_evaluate_expression(E->fe, c->scope, k->left, &value)) {
+                    em out = em_value(ir_build_const(&E->b, value));
+                    rt_release(value);
+                    return out;
+                }
+                if (ts_str_is(k->text, "default_factory")) {
+                    if (type->kind == IR_LIST)
+                        return em_value(em_list_of(E, NULL, 0, type->args[0]));
+                    if (type->kind == IR_DICT)
+                        return em_value(em_dict_of(E, NULL, 0, type));
+                    fe_scope *saved = E->scope;
+                    E->scope = c->scope;
+                    em callee = k->left->kind == AST_LAMBDA ? (em){.kind = EM_CLOSURE, .node = k->left}
+                                                            : em_expression(E, k->left, NULL);
+                    em_arguments none = {0};
+                    em out = em_call_value(E, callee, &none, node, type);
+                    E->scope = saved;
+                    return out;
+                }
+            }
+            EM_ERR(E, node, "%.*s: argument '%.*s' is missing", TS_STR_ARG(c->bare_name), TS_STR_ARG(name));
+            return em_error();
+        }
+    }
+    rt_value value;
+    if (!fe_evaluate_expression(E->fe, c->scope, v->initial, &value)) {
+        E->failed = true;
+        return em_error();
+    }
+    ir_value *out = ir_build_const(&E->b, value);
+    rt_release(value);
+    return em_value(out);
+}
+
+static bool bind_fields(emitter *E, fe_class *c, const ir_class *ir, em_arguments *args,
+                        const ast_node *node, ir_value **out) {
+    size_t positional = 0;
+    for (size_t i = 0; i < args->count; i++)
+        positional += !args->items[i].name.length;
+    if (positional > ir->field_count) {
+        EM_ERR(E, node, "%.*s takes %zu arguments, %zu were given", TS_STR_ARG(c->bare_name),
+               ir->field_count, positional);
+        return false;
+    }
+    for (size_t k = 0; k < args->count; k++)
+        if (args->items[k].name.length && !em_find_field(ir, args->items[k].name)) {
+            EM_ERR(E, node, "%.*s has no field '%.*s'", TS_STR_ARG(c->bare_name),
+                   TS_STR_ARG(args->items[k].name));
+            return false;
+        }
+    for (size_t i = 0; i < ir->field_count; i++) {
+        const ir_field *f = &ir->fields[i];
+        em v = {.kind = EM_ERROR};
+        bool given = false;
+        for (size_t k = 0; k < args->count && !given; k++)
+            if (args->items[k].name.length ? ts_str_equal(args->items[k].name, f->name) : k == i) {
+                v = args->items[k].v;
+                given = true;
+            }
+        if (!given)
+            v = field_default(E, c, f->name, f->type, node);
+        out[i] = em_ir(E, v, node, f->type);
+        out[i] = em_coerce(E, out[i], f->type, 0, node, "the field");
+        if (!out[i])
+            return false;
+        out[i] = em_cast(E, out[i], f->type);
+    }
+    return true;
+}
+
+ir_value *em_new_object(emitter *E, ir_class *c) {
+    ir_op *op = ir_build_op(&E->b, IR_OP_NEW_OBJECT, NULL, 0, &c->type, 1);
+    op->type = c->type;
+    return op->results[0];
+}
+
+em em_construct(emitter *E, fe_class *c, em_arguments *args, const ast_node *node) {
+    if (c->kind == RT_CLASS_EXCEPTION)
+        return exception_of(E, c, args, node);
+    ir_class *ir = fe_class_ir(E->fe, c);
+    if (!ir || c->kind == RT_CLASS_MODULE) {
+        EM_UNSUPPORTED(E, node, "making the module %.*s outside __init__ is not supported yet",
+                       TS_STR_ARG(c->bare_name));
+        return em_error();
+    }
+    ir_value **fields = TS_NEW_ARRAY(E->arena, ir_value *, ir->field_count + 1);
+    if (c->kind == RT_CLASS_NAMED_TUPLE) {
+        if (!bind_fields(E, c, ir, args, node, fields))
+            return em_error();
+        return em_value(ir_build_op(&E->b, IR_OP_TUPLE, fields, ir->field_count, &ir->type, 1)->results[0]);
+    }
+    if (c->kind == RT_CLASS_ENUM) {
+        ir_value *v = args->count == 1 ? em_ir(E, args->items[0].v, node, NULL) : NULL;
+        rt_value wanted;
+        if (v && v->type->kind == IR_ENUM)
+            return em_value(v);
+        if (v && ir_const_value(v, &wanted))
+            for (size_t i = 0; i < ir->enum_member_count; i++) {
+                bool same = false;
+                ts_status status = rt_equal(ir->enum_members[i].as.enumeration->value, wanted, &same);
+                ts_status_release(status);
+                if (same)
+                    return em_of_value(E, ir->enum_members[i]);
+            }
+        EM_UNSUPPORTED(E, node, "an enum member by a value known only at run time is not supported yet");
+        return em_error();
+    }
+    if (c->kind == RT_CLASS_INTERFACE) {
+        EM_ERR(E, node, "the interface %.*s has no instances", TS_STR_ARG(c->bare_name));
+        return em_error();
+    }
+    fe_function *init = fe_class_method(c, TS_STR("__init__"));
+    if (c->is_dataclass && !init) {
+        if (!bind_fields(E, c, ir, args, node, fields))
+            return em_error();
+        ir_value *object = em_new_object(E, ir);
+        for (size_t i = 0; i < ir->field_count; i++) {
+            ir_value *operands[2] = {object, fields[i]};
+            ir_op *op = ir_build_op(&E->b, IR_OP_SET_ATTR, operands, 2, NULL, 0);
+            op->name = ir->fields[i].name;
+        }
+        if (fe_class_method(c, TS_STR("__post_init__")))
+            em_call_method0(E, object, "__post_init__", NULL, 0, node);
+        return em_value(object);
+    }
+    ir_value *object = em_new_object(E, ir);
+    if (!init) {
+        if (args->count) {
+            EM_ERR(E, node, "%.*s() takes no arguments", TS_STR_ARG(c->bare_name));
+            return em_error();
+        }
+        return em_value(object);
+    }
+    size_t errors = E->fe->diagnostics->error_count;
+    ir_function *f = fe_method_ir(E->fe, ir, TS_STR("__init__"));
+    if (!f)
+        return em_failed_callee(E, init->name, node, errors);
+    em r = em_call_ir(E, f, em_signature_of(E->fe, init, ir), object, args, node);
+    return r.kind == EM_VALUE ? em_value(object) : r;
+}
