@@ -5,6 +5,8 @@
 #   ./setup.sh                 everything
 #   ./setup.sh --dependencies  only installs
 #   ./setup.sh --build         only builds (into build/, or $BUILD)
+#   ./setup.sh --nvrtc         only installs NVRTC for the tests, into the build folder, where the
+#                              machine has none: CUDA kernels are then compiled (no GPU is needed)
 set -euo pipefail
 cd "$(dirname "$0")"
 build=${BUILD:-build}
@@ -12,7 +14,7 @@ what=${1:-all}
 
 packages=(gcc g++ cmake ninja-build pkg-config flex bison llvm-19-dev lld-19 check libjansson-dev
     zlib1g-dev libopenblas-dev opencl-headers ocl-icd-libopencl1 pocl-opencl-icd
-    python3 python3-numpy)
+    python3 python3-numpy python3-pip)
 
 install_dependencies() {
     local missing=() as_root=()
@@ -25,6 +27,12 @@ install_dependencies() {
     "${as_root[@]}" apt-get update -qq
     DEBIAN_FRONTEND=noninteractive "${as_root[@]}" apt-get install -y -qq --no-install-recommends \
         "${missing[@]}"
+}
+
+install_nvrtc() {
+    ldconfig -p | grep -q 'libnvrtc\.so\.1[23]' && return
+    compgen -G "$build/nvrtc/nvidia/*/lib/libnvrtc.so.*" >/dev/null && return
+    /usr/bin/python3 -m pip install --quiet --no-deps --target "$build/nvrtc" nvidia-cuda-nvrtc
 }
 
 build_all() {
@@ -42,5 +50,6 @@ case $what in
 all) install_dependencies && build_all && run_demo ;;
 --dependencies) install_dependencies ;;
 --build) build_all ;;
-*) sed -n '2,7s/^# \{0,1\}//p' "$0"; exit 2 ;;
+--nvrtc) install_nvrtc ;;
+*) sed -n '2,9s/^# \{0,1\}//p' "$0"; exit 2 ;;
 esac

@@ -1,8 +1,12 @@
 /* backends/opencl/opencl.c - OpenCL 1.2 through the ICD loader, opened with dlopen. Kernels come as
  * source and are built at load. */
 #include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "backends/backend.h"
 
@@ -12,7 +16,8 @@ enum {
     CL_MEM_READ_WRITE = 1,
     PLATFORMS = 8,
     DEVICES = 16,
-    KERNELS = 1024
+    KERNELS = 1024,
+    PROBE_SECONDS = 30
 };
 
 struct be_device {
@@ -70,6 +75,41 @@ static ts_status load_library(be_device *d) {
     return NULL;
 }
 
+/* Drivers abort the process where they don't find what they expect (PoCL without /sys, for one): a
+ * child asks them for their devices first, in silence and for a limited time. */
+static ts_status probe_drivers(const be_device *d) {
+    pid_t child = fork();
+    if (child < 0)
+        return ts_error_make(TS_ERR_IO, "OpenCL: no process to try the drivers in: %s",
+                             strerror(errno));
+    if (child == 0) {
+        void *platforms[PLATFORMS], *devices[DEVICES];
+        uint32_t count = 0, found = 0;
+        int null = open("/dev/null", O_WRONLY);
+        if (null >= 0) {
+            dup2(null, STDOUT_FILENO);
+            dup2(null, STDERR_FILENO);
+        }
+        alarm(PROBE_SECONDS);
+        if (!d->clGetPlatformIDs(PLATFORMS, platforms, &count))
+            for (uint32_t p = 0; p < count && p < PLATFORMS; p++)
+                d->clGetDeviceIDs(platforms[p], 0xFFFFFFFFu, DEVICES, devices, &found);
+        _exit(0);
+    }
+    int how = 0;
+    pid_t done;
+    do
+        done = waitpid(child, &how, 0);
+    while (done < 0 && errno == EINTR);
+    /* A host that ignores SIGCHLD leaves nothing to wait for: then nothing is known. */
+    if (done == child && WIFSIGNALED(how))
+        return ts_error_make(TS_ERR_UNSUPPORTED,
+                             "OpenCL: a driver ends the process when asked for its devices "
+                             "(signal %d): repair or remove it, or run with --device cpu",
+                             WTERMSIG(how));
+    return NULL;
+}
+
 static ts_status find_device(be_device *d, int index) {
     void *platforms[PLATFORMS];
     uint32_t count = 0;
@@ -107,6 +147,7 @@ static void opencl_close(be_device *d) {
 
 static ts_status start(be_device *d, int index) {
     TS_TRY(load_library(d));
+    TS_TRY(probe_drivers(d));
     TS_TRY(find_device(d, index));
     if (d->clGetDeviceInfo(d->id, CL_DEVICE_NAME, sizeof d->name - 1, d->name, NULL))
         snprintf(d->name, sizeof d->name, "OpenCL device %d", index);
