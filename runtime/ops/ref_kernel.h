@@ -1,26 +1,9 @@
-/* runtime/ops/ref_kernel.h - the head of a reference kernel and of a rule, and numbers unboxed.
- *
- * The table declares its kernels itself (op_info.c), so each definition repeats the prototype. */
+/* runtime/ops/ref_kernel.h - what kernels over numbers, strings and containers share: numbers unboxed. */
 #ifndef RUNTIME_OPS_REF_KERNEL_H
 #define RUNTIME_OPS_REF_KERNEL_H
 
 #include "runtime/base/buffer.h"
-#include "runtime/ops/ops.h"
-
-#ifndef KERNEL
-#define KERNEL(name)                                                                               \
-    ts_status rt_ref_##name(rt_context *context, const rt_value *args, rt_value *outs);            \
-    ts_status rt_ref_##name(TS_UNUSED rt_context *context, TS_UNUSED const rt_value *args,         \
-                            TS_UNUSED rt_value *outs)
-
-#define RULE(name)                                                                                 \
-    ts_status rt_infer_##name(const rt_infer_context *ic, const rt_fact *args, size_t arg_count,   \
-                              rt_fact *outs, size_t out_count);                                    \
-    ts_status rt_infer_##name(TS_UNUSED const rt_infer_context *ic, TS_UNUSED const rt_fact *args, \
-                              TS_UNUSED size_t arg_count, TS_UNUSED rt_fact *outs,                 \
-                              TS_UNUSED size_t out_count)
-
-#endif
+#include "runtime/ops/kernel_head.h"
 
 typedef enum rt_number_kind { NUMBER_INT, NUMBER_FLOAT, NUMBER_COMPLEX } rt_number_kind;
 
