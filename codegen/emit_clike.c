@@ -594,6 +594,8 @@ ts_status kn_emit_clike(const cg_dialect *dialect, kn_kernel *k, ts_str name, ts
     clike c = {.d = dialect, .k = k, .out = &body, .indent = 1};
     c.done = TS_NEW_ARRAY(k->arena, bool, (size_t)k->node_count + 1);
     *out_threads = thread_count(&c);
+    if (k->attention.is_on)
+        unsupported(&c, "attention in one kernel");
     if (*out_threads == RT_DIM_UNKNOWN)
         unsupported(&c, "a size that is not known");
     ts_buffer_format(&body, "  ts_long thread = %s;\n  if (thread >= ", dialect->thread);

@@ -769,6 +769,8 @@ void kn_emit_llvm(cg_unit *unit, kn_kernel *k, LLVMValueRef function) {
     kn_emitter_start(&e, unit, k, function);
     if (k->contraction.is_on) {
         kn_emit_contraction(&e);
+    } else if (k->attention.is_on) {
+        kn_emit_attention(&e);
     } else if (!k->next) {
         emit_nest(&e);
     } else {

@@ -95,4 +95,10 @@ LLVMValueRef kn_microkernel(cg_unit *unit, int rows, int panels, LLVMTypeRef *ou
 ts_status kn_plan_contraction(kn_kernel *k, const cg_target_info *target) TS_WARN_UNUSED;
 void kn_emit_contraction(kn_emitter *e);
 
+/* ---- emit_llvm_attention.c ---- */
+ts_status kn_plan_attention(kn_kernel *k, const cg_target_info *target) TS_WARN_UNUSED;
+void kn_emit_attention(kn_emitter *e);
+/* The square of `count` vectors of `count` floats, count a power of two, transposed in place. */
+void kn_transpose(kn_emitter *e, LLVMValueRef *rows, int count);
+
 #endif

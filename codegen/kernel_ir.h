@@ -108,6 +108,20 @@ typedef struct kn_contraction {
     rt_dim right_k;
 } kn_contraction;
 
+/* Attention: result[m] = sum over n of softmax(score)[m, n] * value[n], in one pass over n. The dims
+ * are batch dims, then n (the keys, SERIAL), then m (the queries, VECTOR); `score` is a graph over
+ * them around TILE, the product of a query and a key. */
+typedef struct kn_attention {
+    bool is_on;
+    int batch_count;
+    int64_t depth, width;    /* of a query and a key; of a value */
+    kn_access query, key, value, result; /* strides of batch dims; then one for rows, one along them */
+    rt_dim query_row, query_step, key_row, key_step, value_row, value_step, result_row, result_step;
+    int score;
+    double scale;            /* of TILE, put into the queries */
+    bool zeroes_empty;       /* a query that sees no key gets zeros, not NaN */
+} kn_attention;
+
 /* A kernel may have several parts (the pieces of a concatenation), each a nest over items of its
  * own; parameters and constants are the first part's. */
 typedef struct kn_kernel {
@@ -123,6 +137,7 @@ typedef struct kn_kernel {
     kn_store *stores;
     int store_count, store_capacity;
     kn_contraction contraction;
+    kn_attention attention;
     /* Interface. */
     cg_param *params;
     int param_count, param_capacity;

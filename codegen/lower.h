@@ -7,6 +7,7 @@
 #define CODEGEN_LOWER_H
 
 #include "codegen/kernel_ir.h"
+#include "ir/attention_form.h"
 #include "ir/strided_view.h"
 
 typedef struct lw_index {
@@ -72,7 +73,11 @@ bool lw_reduction_space(lowering *l, const ir_op *op, const ir_type **out_shape,
 bool lw_is_anchor(lowering *l, const ir_op *op);
 /* Builds dims, contraction and stores for a body around an anchor. */
 ts_status lw_anchor(lowering *l);
+/* Builds dims, score and accesses for a body that is an attention. */
+ts_status lw_attention(lowering *l, const ir_attention *a);
 /* ---- lower_kernel.c ---- */
+/* What is stored as result `index`, its views undone, and where its elements go. */
+ts_status lw_output(lowering *l, size_t index, ir_value **out_value, ir_strided *out_strided);
 /* Stores of all results; the space and its dims are set. */
 ts_status lw_stores(lowering *l);
 

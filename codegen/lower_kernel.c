@@ -37,6 +37,14 @@ static ts_status resolve_output(lowering *l, size_t index, output *out) {
     return NULL;
 }
 
+ts_status lw_output(lowering *l, size_t index, ir_value **out_value, ir_strided *out_strided) {
+    output o;
+    TS_TRY(resolve_output(l, index, &o));
+    *out_value = o.value;
+    *out_strided = o.strided;
+    return NULL;
+}
+
 static bool has_dims(lowering *l, const ir_type *t, const rt_dim *dims, int rank) {
     if (t->rank != rank)
         return false;
@@ -279,7 +287,7 @@ static ts_status build_concat(lowering *l, const ir_op *concat) {
 
 /* ---- the kernel ---- */
 
-static ts_status number_values(lowering *l) {
+static ts_status number_values(lowering *l, bool is_attention) {
     uint32_t count = 0;
     for (size_t i = 0; i < l->body->parameter_count; i++)
         l->body->parameters[i]->number = count++;
@@ -288,7 +296,7 @@ static ts_status number_values(lowering *l) {
             return ts_error_at(TS_ERR_UNSUPPORTED, op->place, "control flow in a kernel");
         for (size_t i = 0; i < op->result_count; i++)
             op->results[i]->number = count++;
-        if (lw_is_anchor(l, op)) {
+        if (lw_is_anchor(l, op) && !is_attention) {
             if (l->anchor)
                 return ts_error_at(TS_ERR_UNSUPPORTED, op->place, "two contractions in a kernel");
             l->anchor = op;
@@ -296,6 +304,17 @@ static ts_status number_values(lowering *l) {
     }
     l->memos = TS_NEW_ARRAY(l->unit->arena, lw_memo, count + 1);
     l->memo_count = count;
+    return NULL;
+}
+
+/* The product whose result is stored, behind views. */
+static ir_op *stored_product(const lowering *l) {
+    ir_value *v = l->body->last->operands[0];
+    for (int depth = 0; depth < 64 && !is_body_input(l, v); depth++) {
+        if (ir_view_kind_of(v->def) == IR_VIEW_NONE)
+            return v->def;
+        v = v->def->operands[0];
+    }
     return NULL;
 }
 
@@ -327,9 +346,15 @@ ts_status cg_lower_kernel(cg_unit *unit, const ir_op *op, cg_kernel *out) {
     for (size_t i = 0; i < op->operand_count; i++)
         buffers += op->operands[i]->type->kind == IR_TENSOR;
     l.k = kn_make(unit->arena, unit->ir, buffers + (int)op->result_count);
-    TS_TRY(number_values(&l));
+    ir_attention attention;
+    ir_op *product = stored_product(&l);
+    bool is_attention = product && ir_attention_of(l.ir, product, &attention);
+    TS_TRY(number_values(&l, is_attention));
     ir_op *concat = find_concat(&l);
-    ts_status status = concat ? build_concat(&l, concat) : l.anchor ? lw_anchor(&l) : build_nest(&l);
+    ts_status status = concat         ? build_concat(&l, concat)
+                       : is_attention ? lw_attention(&l, &attention)
+                       : l.anchor     ? lw_anchor(&l)
+                                      : build_nest(&l);
     if (!status && !concat)
         status = kn_schedule(l.k, unit->target);
     if (!status && !concat)

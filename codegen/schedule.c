@@ -28,6 +28,8 @@ static void mark_needed(kn_kernel *k) {
         k->nodes[i].is_needed = false;
     for (int i = 0; i < k->store_count; i++)
         k->nodes[k->stores[i].node].is_needed = true;
+    if (k->attention.is_on)
+        k->nodes[k->attention.score].is_needed = true;
     for (int i = k->node_count - 1; i >= 0; i--) /* arguments come before their users */
         if (k->nodes[i].is_needed)
             for (int a = 0; a < 3; a++)
@@ -274,9 +276,11 @@ ts_status kn_schedule(kn_kernel *k, const cg_target_info *target) {
     mark_needed(k);
     if (k->contraction.is_on)
         merge_batch_dims(k);
-    else
+    else if (!k->attention.is_on)
         merge_dims(k);
     analyse_nodes(k);
+    if (k->attention.is_on)
+        return kn_plan_attention(k, target);
     if (k->contraction.is_on)
         return kn_plan_contraction(k, target);
     plan_items(k);

@@ -10,13 +10,14 @@
  * has one operator's results and stands where its last operator stood. Kinds of kernels:
  *   rows     pointwise operators over one shape, with reductions over the same dims of it
  *   product  one contraction, convolution or pooling, and pointwise operators of its shape after it
+ *   attention  two products with a softmax between them (ir/attention_form.h)
  * Views of inputs are cloned into each kernel that reads them (they cost nothing there); a view that
  * copies (reshape of transposed memory) becomes the way in which its producer's result is stored.
  * Numbers, weights and lists of constants are cloned too; weights are packed by codegen.
  *
  * Needs: infer_types, functionalise. Keeps: types. Why last: everything that looks at operators by
  * name must have run. Cost: each root looks back over at most MAX_LOOK operators. */
-#include "ir/kernel_form.h"
+#include "ir/attention_form.h"
 #include "passes/pass_internal.h"
 
 #include <string.h>
@@ -128,8 +129,8 @@ static bool is_reduced_shape(ir_module *m, const group *g, const ir_type *t) {
 static bool all_results_used_plainly(const ir_op *op) { return op->result_count == 1; }
 
 /* Whether op, all of whose users are in the group, may join. */
-static bool may_join(ir_module *m, group *g, const ir_op *op, ir_kernel_form form,
-                     const readers *r) {
+static bool may_join(ir_module *m, group *g, ir_op *op, ir_kernel_form form, const readers *r) {
+    ir_attention attention;
     const ir_type *t = op->results[0]->type;
     if (r->by_anchor || g->count == MAX_MEMBERS)
         return false;
@@ -141,7 +142,8 @@ static bool may_join(ir_module *m, group *g, const ir_op *op, ir_kernel_form for
             return true;
         return is_reduced_shape(m, g, t);
     case IR_FORM_CONTRACTION: case IR_FORM_WINDOW:
-        if (g->has_anchor || g->has_reduction || r->through_view || !same_dims(m, t, g->space))
+        if (g->has_anchor || g->has_reduction || r->through_view || !same_dims(m, t, g->space) ||
+            ir_attention_of(m, op, &attention))
             return false;
         /* Every member so far becomes epilogue: all must have the product's shape. */
         for (size_t i = 0; i < g->count; i++)
@@ -457,6 +459,23 @@ static bool view_must_copy(fusion *f, ir_op *op) {
     return base_below(f, v, &strided, 0) == v;
 }
 
+/* The group's product, if it is one, with the softmax and the product before it. */
+static bool take_attention(fusion *f, group *g) {
+    ir_op *product = g->core_value ? g->core_value->def : NULL;
+    ir_attention a;
+    if (!product || product->block != g->root->block ||
+        (product != g->root && product->results[0]->use_count != 1) ||
+        !ir_attention_of(f->m, product, &a) || g->count + a.op_count > MAX_MEMBERS)
+        return false;
+    for (const ir_op *op = g->root; op && op != product; op = op->previous)
+        if (stops_fusion(op))
+            return false;
+    for (size_t i = 0; i < a.op_count; i++)
+        if (a.ops[i]->number != MARK_MEMBER)
+            add_member(g, a.ops[i]);
+    return g->has_anchor = g->stands_alone = true;
+}
+
 static bool start(fusion *f, group *g, ir_op *op) {
     memset(g, 0, sizeof *g);
     g->root = op;
@@ -512,7 +531,7 @@ static void fuse_block(fusion *f, ir_block *block, int depth) {
             clear_marks(block);
             continue;
         }
-        if (!g.stands_alone)
+        if (!g.stands_alone && !take_attention(f, &g))
             grow(f, &g);
         body b = {.f = f, .g = &g};
         ir_op *kernel = build(&b);

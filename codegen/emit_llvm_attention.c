@@ -1,0 +1,502 @@
+/* codegen/emit_llvm_attention.c - attention in one pass over the keys.
+ *
+ *   item = (batch, block of queries)
+ *     queries transposed into packed[depth][queries], once
+ *     for blocks of keys
+ *       scores[key][query] = keys * packed          keys are read where they lie: a row of K is a
+ *       score graph, running maximum of each query  row of the tile, its floats are splat
+ *       p = exp(score - maximum), running sum
+ *       out[c][query] = out * exp(old - new maximum) + values[key][c] * p
+ *     out / sum, transposed back
+ *
+ * Queries lie in the lanes: maxima, exponentials and sums then need no step across lanes, and
+ * neither K nor V is packed or transposed. Nothing but a block of scores is ever in memory. A query
+ * is computed by the same operations wherever its block begins, so results do not depend on the
+ * number of threads. Source: M. Milakov, N. Gimelshein, "Online normalizer calculation for softmax";
+ * T. Dao et al., "FlashAttention". */
+#include "codegen/emit_llvm_kernel.h"
+
+#include <math.h>
+#include <string.h>
+
+typedef struct attention_plan {
+    int rows, vectors; /* of a tile: rows of keys (or of value columns) x vectors of queries */
+    int64_t block;     /* keys of a block */
+    int64_t queries;   /* of an item */
+    rt_dim blocks;
+    int64_t packed, scores, out, state, square; /* byte offsets in scratch */
+} attention_plan;
+
+static void make_plan(kn_kernel *k, const cg_target_info *target, attention_plan *p) {
+    kn_attention *a = &k->attention;
+    int lanes = target->vector_bytes / 4;
+    rt_dim queries = k->dims[k->dim_count - 1].size;
+    p->rows = lanes == 16 ? 8 : 4;
+    p->vectors = lanes == 8 ? 3 : 2;
+    if (rt_dim_is_constant(queries))
+        while (p->vectors > 1 && (p->vectors - 1) * lanes >= queries)
+            p->vectors--;
+    p->block = lanes == 16 ? 128 : 64;
+    p->queries = (int64_t)p->vectors * lanes;
+    p->blocks = kn_dim_ceil_div(k, queries, p->queries);
+    /* Tiles write whole rows past the end, and columns are read back in squares. */
+    int64_t row = p->queries * 4, width = (a->width + 15) / 16 * 16 + 16;
+    p->packed = 0;
+    p->scores = p->packed + (a->depth + 16) * row;
+    p->out = p->scores + (p->block + p->rows) * row;
+    p->state = p->out + width * row;
+    p->square = p->state + 4 * row;
+    k->scratch_bytes = (p->square + 16 * 64 + 63) / 64 * 64;
+    rt_dim items = p->blocks;
+    for (int d = 0; d < a->batch_count; d++)
+        items = kn_dim_mul(k, items, k->dims[d].size);
+    k->work_items = k->part_items = items;
+    rt_dim keys = k->dims[a->batch_count].size;
+    double flops = 2.0 * (double)(a->depth + a->width + 20) * (double)p->queries *
+                   (rt_dim_is_constant(keys) ? (double)keys : 256);
+    k->grain = flops > 2e6 ? 1 : (int64_t)(2e6 / (flops + 1)) + 1;
+    k->flops = rt_dim_is_constant(items) ? flops * (double)items : 0;
+}
+
+ts_status kn_plan_attention(kn_kernel *k, const cg_target_info *target) {
+    kn_attention *a = &k->attention;
+    attention_plan p;
+    make_plan(k, target, &p);
+    rt_dim all[5 * KN_MAX_DIMS + 16];
+    int count = 0;
+    for (int d = 0; d < k->dim_count; d++) {
+        all[count++] = k->dims[d].size;
+        all[count++] = a->query.strides[d];
+        all[count++] = a->key.strides[d];
+        all[count++] = a->value.strides[d];
+        all[count++] = a->result.strides[d];
+    }
+    rt_dim more[] = {a->query.offset, a->key.offset, a->value.offset, a->result.offset,
+                     a->query_row,    a->query_step, a->key_row,      a->key_step,
+                     a->value_row,    a->value_step, a->result_row,   a->result_step,
+                     p.blocks,        k->work_items};
+    for (size_t i = 0; i < sizeof more / sizeof *more; i++)
+        all[count++] = more[i];
+    for (int i = 0; i < count; i++) {
+        if (all[i] == RT_DIM_UNKNOWN)
+            return ts_error_make(TS_ERR_UNSUPPORTED, "attention needs sizes that are known");
+        if (!rt_dim_is_constant(all[i]))
+            kn_dim_param(k, all[i]);
+    }
+    return NULL;
+}
+
+/* ---- transposition ---- */
+
+void kn_transpose(kn_emitter *e, LLVMValueRef *rows, int count) {
+    for (int step = 1; step < count; step *= 2) {
+        LLVMValueRef low[64], high[64];
+        for (int i = 0; i < count; i++) {
+            bool odd = (i & step) != 0;
+            low[i] = LLVMConstInt(e->unit->i32, (unsigned)(odd ? count + i - step : i), 0);
+            high[i] = LLVMConstInt(e->unit->i32, (unsigned)(odd ? count + i : i + step), 0);
+        }
+        LLVMValueRef low_mask = LLVMConstVector(low, (unsigned)count);
+        LLVMValueRef high_mask = LLVMConstVector(high, (unsigned)count);
+        for (int i = 0; i < count; i++) {
+            if (i & step)
+                continue;
+            LLVMValueRef a = rows[i], b = rows[i + step];
+            rows[i] = LLVMBuildShuffleVector(e->b, a, b, low_mask, "");
+            rows[i + step] = LLVMBuildShuffleVector(e->b, a, b, high_mask, "");
+        }
+    }
+}
+
+/* ---- the product ----
+ *   void f(const float *a, int64_t row_bytes, int64_t step_bytes, int64_t last, int64_t length,
+ *          const float *b, float *c, const float *factors)
+ *   c[i][j] = sum over k < length of a[min(i, last)][k] * b[k][j], plus c[i][j] * factors[j] where
+ *   there are factors. b and c have rows of `vectors` vectors; one function of each shape a unit. */
+
+static LLVMValueRef vector_load(kn_emitter *e, LLVMValueRef address) {
+    LLVMTypeRef type = LLVMVectorType(e->unit->f32, (unsigned)e->lanes);
+    LLVMValueRef v = LLVMBuildLoad2(e->b, type, address, "");
+    LLVMSetAlignment(v, (unsigned)e->lanes * 4);
+    return v;
+}
+
+static void vector_store(kn_emitter *e, LLVMValueRef v, LLVMValueRef address) {
+    LLVMSetAlignment(LLVMBuildStore(e->b, v, address), (unsigned)e->lanes * 4);
+}
+
+static LLVMValueRef at(kn_emitter *e, LLVMValueRef base, int64_t bytes) {
+    return kn_address(e, base, kn_i64(e, bytes));
+}
+
+static void emit_product(cg_unit *unit, LLVMValueRef f, int rows, int vectors) {
+    LLVMContextRef c = unit->context;
+    kn_kernel none = {0};
+    kn_emitter x = {.unit = unit, .function = f, .k = &none}, *e = &x;
+    e->b = LLVMCreateBuilderInContext(c);
+    e->lanes = e->width = unit->target->vector_bytes / 4;
+    int64_t row = (int64_t)vectors * e->lanes * 4, vector = (int64_t)e->lanes * 4;
+    LLVMPositionBuilderAtEnd(e->b, LLVMAppendBasicBlockInContext(c, f, ""));
+    LLVMValueRef bases[16], sums[64], zero = LLVMConstNull(LLVMVectorType(unit->f32, (unsigned)e->lanes));
+    for (int i = 0; i < rows; i++) {
+        LLVMValueRef r = kn_min(e, kn_i64(e, i), LLVMGetParam(f, 3));
+        bases[i] = kn_address(e, LLVMGetParam(f, 0), kn_mul(e, r, LLVMGetParam(f, 1)));
+    }
+    int count = rows * vectors;
+    for (int i = 0; i < count; i++)
+        sums[i] = zero;
+    sums[count] = kn_i64(e, 0);
+    kn_loop loop;
+    kn_loop_begin(e, &loop, kn_i64(e, 0), LLVMGetParam(f, 4), 1, sums, count + 1);
+    LLVMValueRef b = kn_address(e, LLVMGetParam(f, 5), kn_mul(e, loop.index, kn_i64(e, row)));
+    LLVMValueRef columns[4];
+    for (int v = 0; v < vectors; v++)
+        columns[v] = vector_load(e, at(e, b, v * vector));
+    for (int i = 0; i < rows; i++) {
+        LLVMValueRef a = LLVMBuildLoad2(e->b, unit->f32, kn_address(e, bases[i], loop.phis[count]), "");
+        LLVMSetAlignment(a, 4);
+        a = kn_splat(e, a, e->lanes);
+        for (int v = 0; v < vectors; v++)
+            sums[i * vectors + v] = kn_fma(e, a, columns[v], loop.phis[i * vectors + v]);
+    }
+    sums[count] = kn_add(e, loop.phis[count], LLVMGetParam(f, 2));
+    kn_loop_end(e, &loop, sums);
+    LLVMBasicBlockRef plain = LLVMAppendBasicBlockInContext(c, f, "");
+    LLVMBasicBlockRef scaled = LLVMAppendBasicBlockInContext(c, f, "");
+    LLVMBuildCondBr(e->b, LLVMBuildIsNull(e->b, LLVMGetParam(f, 7), ""), plain, scaled);
+    for (int with_factors = 0; with_factors < 2; with_factors++) {
+        LLVMPositionBuilderAtEnd(e->b, with_factors ? scaled : plain);
+        for (int i = 0; i < count; i++) {
+            LLVMValueRef to = at(e, LLVMGetParam(f, 6), i * vector), v = loop.exit_phis[i];
+            if (with_factors)
+                v = kn_fma(e, vector_load(e, to),
+                           vector_load(e, at(e, LLVMGetParam(f, 7), i % vectors * vector)), v);
+            vector_store(e, v, to);
+        }
+        LLVMBuildRetVoid(e->b);
+    }
+    LLVMDisposeBuilder(e->b);
+}
+
+typedef struct product {
+    LLVMValueRef function;
+    LLVMTypeRef type;
+} product;
+
+static product get_product(cg_unit *unit, int rows, int vectors) {
+    LLVMTypeRef params[8] = {unit->pointer, unit->i64,     unit->i64,     unit->i64,
+                             unit->i64,     unit->pointer, unit->pointer, unit->pointer};
+    product p = {.type = LLVMFunctionType(unit->void_type, params, 8, 0)};
+    ts_str name = ts_arena_format(unit->arena, "attend_%dx%d", rows, vectors);
+    p.function = LLVMGetNamedFunction(unit->module, name.data);
+    if (!p.function) {
+        p.function = cg_function_make(unit, name.data, p.type);
+        emit_product(unit, p.function, rows, vectors);
+    }
+    return p;
+}
+
+/* ---- an item ---- */
+
+typedef struct pieces {
+    attention_plan plan;
+    product product;
+    int vectors;                           /* of this block of queries */
+    int64_t row;                           /* bytes of a row of packed, scores, out */
+    LLVMValueRef query, key, value, result; /* addresses of this batch */
+    LLVMValueRef first, left;              /* query; how many there are */
+    LLVMValueRef packed, scores, out, top, sum, factors, square;
+    LLVMValueRef shift[4];                 /* what is taken off the scores: the greatest so far */
+} pieces;
+
+static LLVMValueRef batch_address(kn_emitter *e, const kn_access *a) {
+    LLVMValueRef offset = kn_size(e, a->offset);
+    for (int d = 0; d < e->k->attention.batch_count; d++)
+        offset = kn_add(e, offset, kn_mul(e, e->index[d], kn_size(e, a->strides[d])));
+    return kn_element(e, e->buffers[a->buffer], offset, 4);
+}
+
+/* packed[c][q] = query[q][c] * scale; queries past the end repeat the last one. */
+static void emit_pack(kn_emitter *e, pieces *x) {
+    kn_attention *a = &e->k->attention;
+    int w = e->lanes;
+    LLVMValueRef last = kn_sub(e, x->left, kn_i64(e, 1)), step = kn_size(e, a->query_step);
+    LLVMValueRef stride = a->query_step == 1 ? NULL : step, depth = kn_i64(e, a->depth);
+    kn_loop v, c;
+    kn_loop_begin(e, &v, kn_i64(e, 0), kn_i64(e, x->vectors), 1, NULL, 0);
+    LLVMValueRef first = kn_mul(e, v.index, kn_i64(e, w)), from[64], rows[64];
+    for (int i = 0; i < w; i++) {
+        LLVMValueRef q = kn_add(e, x->first, kn_min(e, kn_add(e, first, kn_i64(e, i)), last));
+        from[i] = kn_element(e, x->query, kn_mul(e, q, kn_size(e, a->query_row)), 4);
+    }
+    LLVMValueRef to = kn_element(e, x->packed, first, 4);
+    kn_loop_begin(e, &c, kn_i64(e, 0), depth, w, NULL, 0);
+    LLVMValueRef mask = a->depth % w ? kn_lane_mask(e, kn_sub(e, depth, c.index), w) : NULL;
+    for (int i = 0; i < w; i++)
+        rows[i] = kn_emit_load(e, kn_element(e, from[i], kn_mul(e, c.index, step), 4), stride,
+                               RT_float32, w, mask);
+    kn_transpose(e, rows, w);
+    LLVMValueRef line = kn_address(e, to, kn_mul(e, c.index, kn_i64(e, x->row)));
+    for (int i = 0; i < w; i++) {
+        if (a->scale != 1)
+            rows[i] = LLVMBuildFMul(e->b, rows[i], kn_float_constant(e, RT_float32, w, a->scale), "");
+        vector_store(e, rows[i], at(e, line, i * x->row));
+    }
+    kn_loop_end(e, &c, NULL);
+    kn_loop_end(e, &v, NULL);
+}
+
+static void call_product(kn_emitter *e, pieces *x, LLVMValueRef a, LLVMValueRef row, LLVMValueRef step,
+                         LLVMValueRef last, LLVMValueRef length, LLVMValueRef b, LLVMValueRef c,
+                         LLVMValueRef factors) {
+    LLVMValueRef four = kn_i64(e, 4);
+    LLVMValueRef args[8] = {a, kn_mul(e, row, four), kn_mul(e, step, four), last, length, b, c,
+                            factors ? factors : LLVMConstNull(e->unit->pointer)};
+    LLVMBuildCall2(e->b, x->product.type, x->product.function, args, 8, "");
+}
+
+static void emit_score_tiles(kn_emitter *e, pieces *x, LLVMValueRef begin, LLVMValueRef count) {
+    kn_attention *a = &e->k->attention;
+    kn_loop tile;
+    LLVMValueRef row = kn_size(e, a->key_row);
+    kn_loop_begin(e, &tile, kn_i64(e, 0), count, x->plan.rows, NULL, 0);
+    LLVMValueRef from = kn_element(e, x->key, kn_mul(e, kn_add(e, begin, tile.index), row), 4);
+    call_product(e, x, from, row, kn_size(e, a->key_step),
+                 kn_sub(e, kn_sub(e, count, tile.index), kn_i64(e, 1)), kn_i64(e, a->depth), x->packed,
+                 kn_address(e, x->scores, kn_mul(e, tile.index, kn_i64(e, x->row))), NULL);
+    kn_loop_end(e, &tile, NULL);
+}
+
+static void emit_value_tiles(kn_emitter *e, pieces *x, LLVMValueRef begin, LLVMValueRef count) {
+    kn_attention *a = &e->k->attention;
+    kn_loop tile;
+    LLVMValueRef step = kn_size(e, a->value_step), row = kn_size(e, a->value_row);
+    LLVMValueRef lines = kn_element(e, x->value, kn_mul(e, begin, row), 4);
+    kn_loop_begin(e, &tile, kn_i64(e, 0), kn_i64(e, a->width), x->plan.rows, NULL, 0);
+    call_product(e, x, kn_element(e, lines, kn_mul(e, tile.index, step), 4), step, row,
+                 kn_sub(e, kn_i64(e, a->width - 1), tile.index), count, x->scores,
+                 kn_address(e, x->out, kn_mul(e, tile.index, kn_i64(e, x->row))), x->factors);
+    kn_loop_end(e, &tile, NULL);
+}
+
+/* Whether the graph reads memory that differs from query to query: lanes past the end must not. */
+static bool reads_by_query(const kn_kernel *k) {
+    for (int i = 0; i < k->node_count; i++)
+        if (k->nodes[i].is_needed && k->nodes[i].code == KN_LOAD &&
+            k->nodes[i].access.strides[k->dim_count - 1] != 0)
+            return true;
+    return false;
+}
+
+/* One row of scores: the graph, and the greatest so far (a NaN passes it by; the sum gets it). */
+static void emit_score_row(kn_emitter *e, pieces *x, LLVMValueRef begin, LLVMValueRef key,
+                           LLVMValueRef *top) {
+    kn_kernel *k = e->k;
+    kn_attention *a = &k->attention;
+    size_t bytes = (size_t)k->node_count * sizeof *e->memo;
+    LLVMValueRef *saved = ts_arena_alloc(e->unit->arena, bytes + 1);
+    LLVMValueRef *outside = ts_arena_alloc(e->unit->arena, bytes + 1);
+    LLVMValueRef line = kn_address(e, x->scores, kn_mul(e, key, kn_i64(e, x->row)));
+    bool is_plain = k->nodes[a->score].code == KN_TILE;
+    memcpy(outside, e->memo, bytes);
+    e->index[a->batch_count] = kn_add(e, begin, key);
+    for (int i = 0; i < k->node_count && !is_plain; i++)
+        if (k->nodes[i].is_needed && kn_is_uniform(e, &k->nodes[i]))
+            kn_value(e, i);
+    memcpy(saved, e->memo, bytes);
+    for (int v = 0; v < x->vectors; v++) {
+        LLVMValueRef offset = kn_i64(e, v * e->lanes);
+        e->index[k->dim_count - 1] = kn_add(e, x->first, offset);
+        e->tile = at(e, line, (int64_t)v * e->lanes * 4);
+        if (reads_by_query(k))
+            e->mask = kn_lane_mask(e, kn_max(e, kn_sub(e, x->left, offset), kn_i64(e, 0)), e->lanes);
+        LLVMValueRef s = kn_vector_value(e, a->score);
+        if (!is_plain)
+            vector_store(e, s, e->tile);
+        top[v] = LLVMBuildSelect(e->b, LLVMBuildFCmp(e->b, LLVMRealOGT, s, top[v], ""), s, top[v], "");
+        memcpy(e->memo, saved, bytes);
+    }
+    e->mask = NULL;
+    memcpy(e->memo, outside, bytes);
+}
+
+/* Each row of a block in turn, `copies` rows at a time while there are so many. */
+typedef void row_body(kn_emitter *e, pieces *x, LLVMValueRef begin, LLVMValueRef row,
+                      LLVMValueRef *carried);
+
+static void emit_rows(kn_emitter *e, pieces *x, LLVMValueRef begin, LLVMValueRef count, int copies,
+                      row_body *body, LLVMValueRef *carried) {
+    kn_loop loop;
+    LLVMValueRef start = kn_i64(e, 0);
+    for (int step = copies; step >= 1; step = step > 1 ? 1 : 0) {
+        kn_loop_begin(e, &loop, start, kn_sub(e, count, kn_i64(e, step - 1)), step, carried, x->vectors);
+        memcpy(carried, loop.phis, (size_t)x->vectors * sizeof *carried);
+        for (int u = 0; u < step; u++)
+            body(e, x, begin, kn_add(e, loop.index, kn_i64(e, u)), carried);
+        kn_loop_end(e, &loop, carried);
+        memcpy(carried, loop.exit_phis, (size_t)x->vectors * sizeof *carried);
+        start = LLVMBuildAnd(e->b, count, kn_i64(e, -(int64_t)step), "");
+    }
+}
+
+static void emit_exp_row(kn_emitter *e, pieces *x, LLVMValueRef begin, LLVMValueRef key,
+                         LLVMValueRef *sum) {
+    (void)begin;
+    LLVMValueRef line = kn_address(e, x->scores, kn_mul(e, key, kn_i64(e, x->row)));
+    for (int v = 0; v < x->vectors; v++) {
+        LLVMValueRef to = at(e, line, (int64_t)v * e->lanes * 4);
+        LLVMValueRef p = LLVMBuildFSub(e->b, vector_load(e, to), x->shift[v], "");
+        p = kn_emit_scalar(e, KN_exp, RT_float32, e->lanes, &p);
+        vector_store(e, p, to);
+        sum[v] = LLVMBuildFAdd(e->b, sum[v], p, "");
+    }
+}
+
+static void emit_key_block(kn_emitter *e, pieces *x, LLVMValueRef begin, LLVMValueRef count) {
+    int w = e->lanes;
+    LLVMValueRef top[4], sum[4], lowest = kn_float_constant(e, RT_float32, w, -HUGE_VAL);
+    emit_score_tiles(e, x, begin, count);
+    for (int v = 0; v < x->vectors; v++)
+        top[v] = vector_load(e, at(e, x->top, (int64_t)v * w * 4));
+    emit_rows(e, x, begin, count, 4, emit_score_row, top);
+    for (int v = 0; v < x->vectors; v++) {
+        LLVMValueRef place = at(e, x->top, (int64_t)v * w * 4), old = vector_load(e, place);
+        vector_store(e, top[v], place);
+        /* No key so far: exp(-inf - 0) is the 0 that is meant, -inf - -inf is not. */
+        LLVMValueRef none = LLVMBuildFCmp(e->b, LLVMRealOEQ, top[v], lowest, "");
+        top[v] = LLVMBuildSelect(e->b, none, LLVMConstNull(LLVMTypeOf(lowest)), top[v], "");
+        LLVMValueRef f = LLVMBuildFSub(e->b, old, top[v], "");
+        f = kn_emit_scalar(e, KN_exp, RT_float32, w, &f);
+        vector_store(e, f, at(e, x->factors, (int64_t)v * w * 4));
+        x->shift[v] = top[v];
+        sum[v] = LLVMConstNull(LLVMTypeOf(lowest));
+    }
+    emit_rows(e, x, begin, count, 4, emit_exp_row, sum);
+    for (int v = 0; v < x->vectors; v++) {
+        LLVMValueRef place = at(e, x->sum, (int64_t)v * w * 4);
+        LLVMValueRef f = vector_load(e, at(e, x->factors, (int64_t)v * w * 4));
+        vector_store(e, kn_fma(e, vector_load(e, place), f, sum[v]), place);
+    }
+    emit_value_tiles(e, x, begin, count);
+}
+
+/* result[q][c] = out[c][q] / sum[q] */
+static void emit_result(kn_emitter *e, pieces *x) {
+    kn_attention *a = &e->k->attention;
+    int w = e->lanes;
+    LLVMValueRef step = kn_size(e, a->result_step), width = kn_i64(e, a->width);
+    kn_loop v, c, q;
+    kn_loop_begin(e, &v, kn_i64(e, 0), kn_i64(e, x->vectors), 1, NULL, 0);
+    LLVMValueRef first = kn_mul(e, v.index, kn_i64(e, w)), rows[64];
+    LLVMValueRef sum = vector_load(e, kn_element(e, x->sum, first, 4));
+    LLVMValueRef one = kn_float_constant(e, RT_float32, w, 1.0), zero = LLVMConstNull(LLVMTypeOf(one));
+    LLVMValueRef inverse = LLVMBuildFDiv(e->b, one, sum, "");
+    if (a->zeroes_empty) {
+        LLVMValueRef top = vector_load(e, kn_element(e, x->top, first, 4));
+        LLVMValueRef none = LLVMBuildFCmp(e->b, LLVMRealOEQ, top,
+                                          kn_float_constant(e, RT_float32, w, -HUGE_VAL), "");
+        /* A NaN among the scores passed the maximum by: its sum is NaN and stays. */
+        none = LLVMBuildAnd(e->b, none, LLVMBuildFCmp(e->b, LLVMRealOEQ, sum, zero, ""), "");
+        inverse = LLVMBuildSelect(e->b, none, zero, inverse, "");
+    }
+    LLVMValueRef valid = kn_min(e, kn_sub(e, x->left, first), kn_i64(e, w));
+    kn_loop_begin(e, &c, kn_i64(e, 0), width, w, NULL, 0);
+    LLVMValueRef from = kn_address(e, kn_element(e, x->out, first, 4),
+                                   kn_mul(e, c.index, kn_i64(e, x->row)));
+    for (int i = 0; i < w; i++)
+        rows[i] = LLVMBuildFMul(e->b, vector_load(e, at(e, from, i * x->row)), inverse, "");
+    kn_transpose(e, rows, w);
+    for (int i = 0; i < w; i++)
+        vector_store(e, rows[i], at(e, x->square, (int64_t)i * w * 4));
+    LLVMValueRef mask = a->width % w ? kn_lane_mask(e, kn_sub(e, width, c.index), w) : NULL;
+    LLVMValueRef to = kn_element(e, x->result, kn_mul(e, c.index, step), 4);
+    kn_loop_begin(e, &q, kn_i64(e, 0), valid, 1, NULL, 0);
+    LLVMValueRef line = kn_add(e, kn_add(e, x->first, first), q.index);
+    kn_emit_store(e, vector_load(e, kn_element(e, x->square, q.index, w * 4)),
+                  kn_element(e, to, kn_mul(e, line, kn_size(e, a->result_row)), 4),
+                  a->result_step == 1 ? NULL : step, RT_float32, w, mask);
+    kn_loop_end(e, &q, NULL);
+    kn_loop_end(e, &c, NULL);
+    kn_loop_end(e, &v, NULL);
+}
+
+static void emit_queries(kn_emitter *e, pieces *x, int vectors) {
+    kn_kernel *k = e->k;
+    const attention_plan *p = &x->plan;
+    x->vectors = vectors;
+    x->row = (int64_t)vectors * e->lanes * 4;
+    x->product = get_product(e->unit, p->rows, vectors);
+    emit_pack(e, x);
+    LLVMValueRef zero = LLVMConstNull(LLVMVectorType(e->unit->f32, (unsigned)e->lanes));
+    for (int v = 0; v < vectors; v++) {
+        vector_store(e, kn_float_constant(e, RT_float32, e->lanes, -HUGE_VAL),
+                     at(e, x->top, (int64_t)v * e->lanes * 4));
+        vector_store(e, zero, at(e, x->sum, (int64_t)v * e->lanes * 4));
+    }
+    kn_loop loop;
+    int64_t width = (k->attention.width + p->rows - 1) / p->rows * p->rows;
+    kn_loop_begin(e, &loop, kn_i64(e, 0), kn_i64(e, width * vectors), 1, NULL, 0);
+    vector_store(e, zero, kn_element(e, x->out, loop.index, e->lanes * 4));
+    kn_loop_end(e, &loop, NULL);
+    LLVMValueRef end = kn_size(e, k->dims[k->attention.batch_count].size);
+    kn_loop_begin(e, &loop, kn_i64(e, 0), end, p->block, NULL, 0);
+    emit_key_block(e, x, loop.index,
+                   kn_min(e, kn_sub(e, end, loop.index), kn_i64(e, p->block)));
+    kn_loop_end(e, &loop, NULL);
+    emit_result(e, x);
+}
+
+void kn_emit_attention(kn_emitter *e) {
+    kn_kernel *k = e->k;
+    kn_attention *a = &k->attention;
+    LLVMContextRef c = e->unit->context;
+    pieces x;
+    memset(&x, 0, sizeof x);
+    make_plan(k, e->unit->target, &x.plan);
+    const attention_plan *p = &x.plan;
+    int64_t row = p->queries * 4;
+    x.packed = at(e, e->scratch, p->packed);
+    x.scores = at(e, e->scratch, p->scores);
+    x.out = at(e, e->scratch, p->out);
+    x.top = at(e, e->scratch, p->state);
+    x.sum = at(e, e->scratch, p->state + row);
+    x.factors = at(e, e->scratch, p->state + 2 * row);
+    x.square = at(e, e->scratch, p->square);
+    rt_dim queries = k->dims[k->dim_count - 1].size;
+    kn_loop items;
+    kn_loop_begin(e, &items, e->begin, e->end, 1, NULL, 0);
+    LLVMValueRef blocks = kn_size(e, p->blocks), batch = LLVMBuildUDiv(e->b, items.index, blocks, "");
+    x.first = kn_mul(e, kn_sub(e, items.index, kn_mul(e, batch, blocks)), kn_i64(e, p->queries));
+    x.left = kn_min(e, kn_sub(e, kn_size(e, queries), x.first), kn_i64(e, p->queries));
+    for (int d = a->batch_count - 1; d >= 0; d--) {
+        LLVMValueRef size = kn_size(e, k->dims[d].size);
+        LLVMValueRef quotient = d == 0 ? kn_i64(e, 0) : LLVMBuildUDiv(e->b, batch, size, "");
+        e->index[d] = d == 0 ? batch : kn_sub(e, batch, kn_mul(e, quotient, size));
+        batch = quotient;
+    }
+    x.query = batch_address(e, &a->query);
+    x.key = batch_address(e, &a->key);
+    x.value = batch_address(e, &a->value);
+    x.result = batch_address(e, &a->result);
+    kn_prepare_bases(e, (1u << a->batch_count) - 1);
+    /* A last block of fewer queries takes as many vectors as it needs. */
+    LLVMBasicBlockRef done = LLVMAppendBasicBlockInContext(c, e->function, "");
+    bool is_known = rt_dim_is_constant(queries);
+    int64_t rest = is_known ? queries % p->queries : 0;
+    for (int vectors = 1; vectors < p->vectors; vectors++) {
+        if (is_known && (rest == 0 || (rest + e->lanes - 1) / e->lanes != vectors))
+            continue;
+        LLVMBasicBlockRef here = LLVMAppendBasicBlockInContext(c, e->function, "");
+        LLVMBasicBlockRef more = LLVMAppendBasicBlockInContext(c, e->function, "");
+        LLVMBuildCondBr(e->b, LLVMBuildICmp(e->b, LLVMIntSLE, x.left, kn_i64(e, vectors * e->lanes), ""),
+                        here, more);
+        LLVMPositionBuilderAtEnd(e->b, here);
+        emit_queries(e, &x, vectors);
+        LLVMBuildBr(e->b, done);
+        LLVMPositionBuilderAtEnd(e->b, more);
+    }
+    emit_queries(e, &x, p->vectors);
+    LLVMBuildBr(e->b, done);
+    LLVMPositionBuilderAtEnd(e->b, done);
+    kn_loop_end(e, &items, NULL);
+}
