@@ -255,8 +255,7 @@ def meshgrid__indexing(tensors: List[Tensor], *, indexing: str) -> List[Tensor]:
     for i in range(len(inputs)):
         shape = [1 for _ in inputs]
         shape[i] = -1
-        grid = torch.expand(torch.reshape(inputs[i], shape), sizes)
-        result.append(torch.transpose(grid, 0, 1) if swap else grid)
+        result.append(torch.expand(torch.reshape(inputs[i], shape), sizes))
     if swap:
         first = result[0]
         result[0] = result[1]
@@ -353,6 +352,14 @@ def sum_to_size(self: Tensor, size: List[int]) -> Tensor:
 
 
 # ---- arithmetic ----
+def addbmm_(self: Tensor, batch1: Tensor, batch2: Tensor, *, beta: number = 1, alpha: number = 1) -> Tensor:
+    # alone among its kind: a self that was broadcast takes the size of the result
+    result = torch.addbmm(self, batch1, batch2, beta=beta, alpha=alpha)
+    if torch.size(self) != torch.size(result):
+        torch.resize_(self, torch.size(result))
+    return torch.copy_(self, result)
+
+
 def to__dtype_layout(self: Tensor, *, dtype: Optional[int] = None, layout: Optional[int] = None,
                      device: Optional[torch.device] = None, pin_memory: Optional[bool] = None, non_blocking: bool = False,
                      copy: bool = False, memory_format: Optional[int] = None) -> Tensor:
@@ -404,6 +411,13 @@ def linalg_norm__ord_str(self: Tensor, ord: str, dim: Optional[List[int]] = None
     return linalg_matrix_norm__str_ord(self, ord, dim, keepdim, dtype=dtype)
 
 
+# Of nothing the largest is 0, and the least an error.
+def _largest(values: Tensor, dim: int, keepdim: bool) -> Tensor:
+    if torch.size(values, dim) == 0:
+        return torch.sum(values, [dim], keepdim)
+    return torch.amax(values, [dim], keepdim)
+
+
 def linalg_matrix_norm(self: Tensor, ord: number, dim: List[int] = [-2, -1], keepdim: bool = False, *,
                        dtype: Optional[int] = None) -> Tensor:
     x = self
@@ -417,7 +431,7 @@ def linalg_matrix_norm(self: Tensor, ord: number, dim: List[int] = [-2, -1], kee
     size = abs(order)
     if size == 2.0:
         values = torch.linalg_svdvals(torch.movedim(x, [rows, columns], [-2, -1]))
-        result = torch.amax(values, [-1]) if largest else torch.amin(values, [-1])
+        result = _largest(values, -1, False) if largest else torch.amin(values, [-1])
         if keepdim:
             return torch.unsqueeze(torch.unsqueeze(result, min(rows, columns)), max(rows, columns))
         return result
@@ -426,7 +440,7 @@ def linalg_matrix_norm(self: Tensor, ord: number, dim: List[int] = [-2, -1], kee
     summed = rows if size == 1.0 else columns
     kept = columns if size == 1.0 else rows
     sums = torch.sum(torch.abs(x), [summed], True)
-    result = torch.amax(sums, [kept], True) if largest else torch.amin(sums, [kept], True)
+    result = _largest(sums, kept, True) if largest else torch.amin(sums, [kept], True)
     if keepdim:
         return result
     return torch.squeeze(torch.squeeze(result, max(rows, columns)), min(rows, columns))
@@ -448,6 +462,33 @@ def linalg_matrix_norm__str_ord(self: Tensor, ord: str = "fro", dim: List[int] =
     if keepdim:
         return torch.unsqueeze(torch.unsqueeze(result, min(rows, columns)), max(rows, columns))
     return result
+
+
+def linalg_cond(self: Tensor, p: Optional[number] = None) -> Tensor:
+    if torch.numel(self) == 0:
+        return torch.sum(torch.abs(self), [-2, -1])
+    order = 2.0 if p is None else float(p)
+    if abs(order) == 2.0:
+        values = torch.linalg_svdvals(self)
+        first = torch.select(values, -1, 0)
+        last = torch.select(values, -1, -1)
+        return first / last if order == 2.0 else last / first
+    if torch.size(self, -1) != torch.size(self, -2):
+        raise RuntimeError("linalg.cond: with a norm other than 2 or -2 the input must be square")
+    inverse, info = torch.linalg_inv_ex(self)
+    result = linalg_matrix_norm(self, order) * linalg_matrix_norm(inverse, order)
+    return torch.masked_fill(result, info != 0, float("inf"))
+
+
+def linalg_cond__p_str(self: Tensor, p: str) -> Tensor:
+    if torch.numel(self) == 0:
+        return torch.sum(torch.abs(self), [-2, -1])
+    if p == "nuc":
+        values = torch.linalg_svdvals(self)
+        return torch.sum(values, [-1]) * torch.sum(1 / values, [-1])
+    inverse, info = torch.linalg_inv_ex(self)
+    result = linalg_matrix_norm__str_ord(self, p) * linalg_matrix_norm__str_ord(inverse, p)
+    return torch.masked_fill(result, info != 0, float("inf"))
 
 
 def rsub__Tensor(self: Tensor, other: Tensor, *, alpha: number = 1) -> Tensor:
@@ -960,8 +1001,9 @@ def linalg_diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -
 
 
 def linalg_vander(x: Tensor, *, N: Optional[int] = None) -> Tensor:
-    n = torch.size(x, -1) if N is None else N
-    t = x if (torch.is_floating_point(x) or torch.is_complex(x)) else torch.to(x, torch.int64)
+    rows = atleast_1d(x)
+    n = torch.size(rows, -1) if N is None else N
+    t = rows if (torch.is_floating_point(x) or torch.is_complex(x)) else torch.to(rows, torch.int64)
     columns = [torch.ones_like(t)]
     for i in range(1, n):
         columns.append(columns[i - 1] * t)

@@ -503,11 +503,19 @@ static int64_t mirror(int64_t i, int64_t size, pad_mode mode) {
     case PAD_REPLICATE:
         return i < 0 ? 0 : i >= size ? size - 1 : i;
     case PAD_CIRCULAR:
-        return ((i % size) + size) % size;
     case PAD_CONSTANT:
         break;
     }
     return i;
+}
+
+/* What a negative pad cuts off does not come back around. */
+static int64_t wrapped(int64_t i, int64_t low, int64_t high, int64_t size) {
+    int64_t cut = low < 0 ? -low : 0, left = size - cut + (high < 0 ? high : 0);
+    if (left <= 0)
+        return 0;
+    i = (i - (low > 0 ? low : 0)) % left;
+    return cut + (i < 0 ? i + left : i);
 }
 
 static ts_status check_pad(int64_t low, int64_t high, int64_t size, int dim, pad_mode mode) {
@@ -542,7 +550,8 @@ static ts_status pad_mirrored(const rt_tensor *t, const int64_t *pads, int count
         if (!maps[d])
             status = ts_no_memory();
         for (int64_t i = 0; !status && i < sizes[d]; i++)
-            maps[d][i] = mirror(i - pads[at], t->sizes[d], mode);
+            maps[d][i] = mode == PAD_CIRCULAR ? wrapped(i, pads[at], pads[at + 1], t->sizes[d])
+                                              : mirror(i - pads[at], t->sizes[d], mode);
     }
     if (!status)
         status = rt_gather_maps(t, sizes, (const int64_t *const *)maps, &result);

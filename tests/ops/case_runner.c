@@ -1,178 +1,28 @@
-/* tests/ops/case_runner.c - runs the lines of a .case file through the reference kernels.
+/* tests/ops/case_runner.c - runs the lines of .case files through the reference kernels.
  *
  *   add.Tensor float32[2]{1, 2} float32[]{3} 1 -> float32[2]{4, 5}
  *   select.int float32[2]{1, 2} 0 5 -> !IndexError
+ *   append.t [1] 2 => [1, 2]
  *
- * Left: an operator and all its arguments, defaults too. Right: its results, or the exception.
- * Values: dtype[sizes]{elements}, numbers (1+2j for complex), 'text', True, False, None, lists in
- * brackets. Floats agree to a relative 2e-6 (16-bit ones to 1e-2). The operator's inference rule is
- * asked too: what it claims of the results must hold. */
-#include <math.h>
+ * Left: an operator and its arguments, defaults too; or a function of the library, which is typed
+ * and evaluated as IR (trailing defaults may be left out). Right: its results, or the exception;
+ * after => what the first argument is then.
+ * Values: dtype[sizes]{elements}, numbers (1+2j for complex), 'text', True, False, None, cpu, lists
+ * [a, b], tuples (a, b), dicts {'k': v}. Floats agree to a relative 2e-6 (16-bit ones to 1e-2). The
+ * inference rule of an operator is asked too: what it claims of the results must hold.
+ * Random numbers begin as after torch.manual_seed(0).
+ *
+ * --coverage FILES... names the operators and functions of the library that have no line. */
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "frontend/frontend_internal.h"
 #include "runtime/base/file.h"
-#include "runtime/ops/ops.h"
+#include "runtime/ops/generator.h"
+#include "tests/ops/case_library.h"
+#include "tests/ops/case_text.h"
 
-enum { MOST = 32 };
-
-typedef struct parser {
-    const char *at, *end;
-    bool failed;
-} parser;
-
-static void skip_blanks(parser *p) {
-    while (p->at < p->end && (*p->at == ' ' || *p->at == ','))
-        p->at++;
-}
-
-static bool take(parser *p, const char *text) {
-    size_t n = strlen(text);
-    if ((size_t)(p->end - p->at) < n || memcmp(p->at, text, n) != 0)
-        return false;
-    p->at += n;
-    return true;
-}
-
-static void must(ts_status status) {
-    if (status) {
-        fprintf(stderr, "%s\n", ts_status_message(status));
-        exit(2);
-    }
-}
-
-/* inf, nan, 1, 1.5, 1e3 and 1+2j; is_float where it is written as one. */
-static rt_complex128 parse_number(parser *p, bool *is_float, bool *is_complex) {
-    char *end;
-    rt_complex128 c = {strtod(p->at, &end), 0};
-    p->failed = p->failed || end == p->at;
-    *is_float = false;
-    for (const char *s = p->at; s < end; s++)
-        *is_float = *is_float || strchr(".einf", *s) != NULL;
-    p->at = end;
-    *is_complex = false;
-    if (p->at < p->end && *p->at == 'j') {
-        c = (rt_complex128){0, c.re};
-        *is_complex = true;
-        p->at++;
-    } else if (p->at < p->end && (*p->at == '+' || *p->at == '-')) {
-        c.im = strtod(p->at, &end);
-        p->at = end + 1;
-        *is_complex = true;
-    }
-    return c;
-}
-
-static rt_value parse_tensor(parser *p, rt_dtype dtype) {
-    int64_t sizes[RT_MAX_RANK];
-    int rank = 0;
-    bool is_float, is_complex;
-    for (take(p, "["); !take(p, "]") && !p->failed; skip_blanks(p))
-        sizes[rank++] = (int64_t)parse_number(p, &is_float, &is_complex).re;
-    rt_tensor *t;
-    must(rt_tensor_make(dtype, sizes, rank, &t));
-    p->failed = p->failed || !take(p, "{");
-    size_t size = rt_dtype_size(dtype);
-    for (int64_t i = 0; i < t->element_count && !p->failed; i++, skip_blanks(p)) {
-        char *at = (char *)t->data + (size_t)i * size;
-        const char *start = p->at;
-        rt_complex128 c = parse_number(p, &is_float, &is_complex);
-        if (rt_dtype_is_float(dtype) || rt_dtype_is_complex(dtype))
-            rt_store_complex(dtype, at, c);
-        else
-            rt_store_int(dtype, at, strtoll(start, NULL, 10));
-    }
-    p->failed = p->failed || !take(p, "}");
-    return rt_from_tensor(t);
-}
-
-static rt_value parse_value(parser *p) {
-    rt_value v = rt_none();
-    skip_blanks(p);
-    if (take(p, "None"))
-        return v;
-    if (take(p, "True"))
-        return rt_bool(true);
-    if (take(p, "False"))
-        return rt_bool(false);
-    if (take(p, "'")) {
-        const char *start = p->at;
-        while (p->at < p->end && *p->at != '\'')
-            p->at++;
-        must(rt_str_make((ts_str){start, (size_t)(p->at - start)}, &v));
-        p->at++;
-        return v;
-    }
-    if (take(p, "[")) {
-        must(rt_list_make(0, &v));
-        for (skip_blanks(p); !take(p, "]") && !p->failed; skip_blanks(p)) {
-            rt_value item = parse_value(p);
-            must(rt_list_append(v.as.list, item));
-            rt_release(item);
-        }
-        return v;
-    }
-    const char *word = p->at;
-    while (p->at < p->end && ((*p->at >= 'a' && *p->at <= 'z') || (*p->at >= '0' && *p->at <= '9')))
-        p->at++;
-    rt_dtype dtype = rt_dtype_parse((ts_str){word, (size_t)(p->at - word)});
-    if (dtype != RT_DTYPE_UNKNOWN && p->at < p->end && *p->at == '[')
-        return parse_tensor(p, dtype);
-    p->at = word;
-    bool is_float, is_complex;
-    rt_complex128 c = parse_number(p, &is_float, &is_complex);
-    if (is_complex)
-        must(rt_complex_make(c.re, c.im, &v));
-    else
-        v = is_float ? rt_float(c.re) : rt_int(strtoll(word, NULL, 10));
-    return v;
-}
-
-static bool close(double a, double b, double tolerance) {
-    if (a != a || b != b)
-        return a != a && b != b;
-    return a == b || fabs(a - b) <= tolerance * fmax(fabs(b), 1e-3);
-}
-
-static bool same(rt_value a, rt_value b);
-
-static bool same_tensors(const rt_tensor *a, const rt_tensor *b) {
-    rt_dtype dtype = (rt_dtype)a->dtype;
-    if (a->dtype != b->dtype || a->rank != b->rank)
-        return false;
-    for (int d = 0; d < a->rank; d++)
-        if (a->sizes[d] != b->sizes[d])
-            return false;
-    bool is_exact = rt_dtype_category(dtype) == 'i' || rt_dtype_category(dtype) == 'b';
-    double tolerance = rt_dtype_size(dtype) == 2 ? 1e-2 : 2e-6;
-    rt_cursor x, y;
-    rt_cursor_start(&y, b);
-    for (rt_cursor_start(&x, a); x.left > 0; rt_cursor_next(&x), rt_cursor_next(&y)) {
-        rt_complex128 c = rt_load_complex(dtype, x.data), d = rt_load_complex(dtype, y.data);
-        if (is_exact ? rt_load_int(dtype, x.data) != rt_load_int(dtype, y.data)
-                     : !close(c.re, d.re, tolerance) || !close(c.im, d.im, tolerance))
-            return false;
-    }
-    return true;
-}
-
-static bool same(rt_value a, rt_value b) {
-    if (a.tag != b.tag)
-        return false;
-    if (a.tag == RT_TAG_TENSOR)
-        return same_tensors(a.as.tensor, b.as.tensor);
-    if (a.tag == RT_TAG_FLOAT)
-        return close(a.as.f, b.as.f, 2e-6);
-    if (a.tag == RT_TAG_LIST) {
-        bool is_same = a.as.list->count == b.as.list->count;
-        for (size_t i = 0; is_same && i < a.as.list->count; i++)
-            is_same = same(a.as.list->items[i], b.as.list->items[i]);
-        return is_same;
-    }
-    bool is_equal;
-    must(rt_equal(a, b, &is_equal));
-    return is_equal;
-}
+enum { MOST = 64 };
 
 /* ---- the inference rule ---- */
 
@@ -273,62 +123,138 @@ static bool rule_holds(rt_op op, const rt_value *args, size_t count, const rt_va
 
 /* ---- a line ---- */
 
-static const char *run_line(const char *line, size_t length) {
+/* What an operator gave, as a list of results. */
+static ts_status run_core(rt_context *context, rt_op op, const rt_value *args, size_t count,
+                          rt_value *outs, size_t out_count, const char **out_error) {
+    ts_status status = rt_op_get(op)->ref(context, args, outs);
+    if (!status && !rule_holds(op, args, count, outs, out_count))
+        *out_error = "the inference rule claims what does not hold";
+    return status;
+}
+
+static ts_status run_library(case_library *library, rt_context *context, ts_str name,
+                             const rt_value *args, size_t count, rt_value *outs, size_t out_count,
+                             const char **out_error) {
+    rt_value result = rt_none();
+    ts_status status = NULL;
+    if (!library_run(library, context, name, args, count, &result, &status))
+        *out_error = "unknown operator, or a function with errors";
+    if (!*out_error && !status && result.tag == RT_TAG_TUPLE && result.as.tuple->count == out_count)
+        for (size_t i = 0; i < out_count; i++)
+            outs[i] = rt_retain(result.as.tuple->items[i]);
+    else
+        outs[0] = rt_retain(result);
+    rt_release(result);
+    return status;
+}
+
+static const char *compare(rt_value found, rt_value expected) {
+    if (same_values(found, expected))
+        return NULL;
+    rt_value text;
+    must(rt_to_repr(found, &text));
+    fprintf(stderr, "found %s\n", text.as.str->data);
+    rt_release(text);
+    return "a result differs";
+}
+
+/* -1 is a number, -> is not: values are read until an arrow. */
+static bool at_arrow(const parser *p) {
+    return p->at + 1 < p->end && (*p->at == '-' || *p->at == '=') && p->at[1] == '>';
+}
+
+static bool parse_values(parser *p, rt_value *values, size_t *count) {
+    for (skip_blanks(p); p->at < p->end && !at_arrow(p); skip_blanks(p)) {
+        if (p->failed || *count == MOST)
+            return false;
+        values[(*count)++] = parse_value(p);
+    }
+    return !p->failed;
+}
+
+static const char *run_line(case_library *library, const char *line, size_t length) {
     parser p = {line, line + length, false};
-    rt_value args[MOST], outs[MOST], expected[MOST];
-    size_t count = 0, out_count = 0;
-    const char *name = p.at, *error = NULL;
+    rt_value args[MOST], outs[MOST], expected[MOST], after[MOST], generator;
+    size_t count = 0, out_count = 0, after_count = 0;
+    const char *error = NULL;
     while (p.at < p.end && *p.at != ' ')
         p.at++;
-    rt_op op = rt_op_find((ts_str){name, (size_t)(p.at - name)});
-    if (op == OP_COUNT)
-        return "unknown operator";
-    for (skip_blanks(&p); !take(&p, "->"); skip_blanks(&p)) {
-        if (p.failed || p.at >= p.end || count == MOST)
+    ts_str name = {line, (size_t)(p.at - line)}, raised = {0};
+    if (!parse_values(&p, args, &count) || !at_arrow(&p))
+        return "the line does not parse";
+    if (take(&p, "->")) {
+        skip_blanks(&p);
+        if (take(&p, "!"))
+            raised = (ts_str){p.at, (size_t)(p.end - p.at)};
+        else if (!parse_values(&p, expected, &out_count))
             return "the line does not parse";
-        args[count++] = parse_value(&p);
     }
+    if (!raised.length && take(&p, "=>") && !parse_values(&p, after, &after_count))
+        return "the line does not parse";
     for (int i = 0; i < MOST; i++)
         outs[i] = rt_none();
-    rt_context context = {.thread_budget = 1};
-    ts_status status = rt_op_get(op)->ref(&context, args, outs);
-    skip_blanks(&p);
-    if (take(&p, "!")) {
-        ts_str wanted = {p.at, (size_t)(p.end - p.at)};
-        if (!status || !ts_str_is(wanted, ts_status_exception(status)))
+    must(rt_generator_make(0, &generator));
+    rt_context context = {.thread_budget = 1, .generator = generator.as.generator};
+    rt_op op = rt_op_find(name);
+    ts_status status = op == OP_COUNT
+        ? run_library(library, &context, name, args, count, outs, out_count, &error)
+        : run_core(&context, op, args, count, outs, out_count, &error);
+    if (error) {
+        ;
+    } else if (raised.length) {
+        if (!status || !ts_str_is(raised, ts_status_exception(status)))
             error = "another exception, or none, was raised";
     } else if (status) {
         fprintf(stderr, "%s\n", ts_status_message(status));
         error = "an exception was raised";
     } else {
-        for (skip_blanks(&p); p.at < p.end && !p.failed; skip_blanks(&p))
-            expected[out_count++] = parse_value(&p);
         for (size_t i = 0; i < out_count && !error; i++)
-            if (!same(outs[i], expected[i])) {
-                rt_value text;
-                must(rt_to_repr(outs[i], &text));
-                fprintf(stderr, "found %s\n", text.as.str->data);
-                rt_release(text);
-                error = "a result differs";
-            }
-        if (!error && !rule_holds(op, args, count, outs, out_count))
-            error = "the inference rule claims what does not hold";
-        for (size_t i = 0; i < out_count; i++)
-            rt_release(expected[i]);
+            error = compare(outs[i], expected[i]);
+        if (after_count && !error)
+            error = compare(args[0], after[0]);
     }
-    if (p.failed)
-        error = "the line does not parse";
     ts_status_release(status);
+    rt_release(generator);
     for (size_t i = 0; i < count; i++)
         rt_release(args[i]);
+    for (size_t i = 0; i < out_count; i++)
+        rt_release(expected[i]);
+    for (size_t i = 0; i < after_count; i++)
+        rt_release(after[i]);
     for (int i = 0; i < MOST; i++)
         rt_release(outs[i]);
     return error;
 }
 
+/* ---- coverage ---- */
+
+typedef struct coverage {
+    ts_arena *arena;
+    fe_map seen;
+    size_t missing;
+} coverage;
+
+static void need(void *user, ts_str name) {
+    coverage *c = user;
+    if (fe_map_get(&c->seen, name))
+        return;
+    c->missing++;
+    fprintf(stderr, "%.*s has no case\n", TS_STR_ARG(name));
+}
+
+static size_t missing_cases(coverage *c) {
+    for (int op = 0; op < OP_COUNT; op++)
+        need(c, rt_op_name((rt_op)op));
+    library_each(need, c);
+    return c->missing;
+}
+
 int main(int argc, char **argv) {
-    int failures = 0, lines = 0;
-    for (int i = 1; i < argc; i++) {
+    bool is_coverage = argc > 1 && strcmp(argv[1], "--coverage") == 0;
+    size_t failures = 0, lines = 0;
+    case_library *library = library_make();
+    coverage covered = {.arena = ts_arena_create(0)};
+    for (int i = is_coverage ? 2 : 1; i < argc; i++) {
         ts_mapped_file file;
         must(ts_file_map(argv[i], &file));
         const char *at = (const char *)file.data, *end = at + file.length;
@@ -336,22 +262,23 @@ int main(int argc, char **argv) {
             const char *stop = memchr(at, '\n', (size_t)(end - at));
             size_t length = (size_t)((stop ? stop : end) - at);
             if (length > 0 && *at != '#') {
-                char *line = calloc(length + 1, 1); /* strtod wants an end */
-                if (!line)
-                    return 2;
-                memcpy(line, at, length);
-                const char *error = run_line(line, length);
+                const char *line = ts_arena_copy(covered.arena, at, length); /* strtod wants an end */
                 lines++;
+                fe_map_set(covered.arena, &covered.seen, (ts_str){line, strcspn(line, " ")}, &covered);
+                const char *error = is_coverage ? NULL : run_line(library, line, length);
                 if (error) {
                     failures++;
                     fprintf(stderr, "%s:%d: %s: %s\n", argv[i], number, error, line);
                 }
-                free(line);
             }
             at += length + 1;
         }
         ts_file_unmap(&file);
     }
-    printf("%d lines, %d failures\n", lines, failures);
+    if (is_coverage)
+        failures = missing_cases(&covered);
+    library_release(library);
+    ts_arena_release(covered.arena);
+    printf("%zu lines, %zu failures\n", lines, failures);
     return failures || !lines ? EXIT_FAILURE : EXIT_SUCCESS;
 }
