@@ -523,12 +523,8 @@ static void put_product_images(clike *c) {
     ts_buffer_format(c->out, "for (ts_long c = 0; c < %lldL; c++)", (long long)t->channels);
     open_brace(c);
     line(c);
-    if (t->left_kind == KN_LEFT_CONVOLUTION)
-        ts_buffer_format(c->out, "ts_long k = (kh * %lldL + kw) * %lldL + c;\n",
-                         (long long)t->kernel_w, (long long)t->channels);
-    else
-        ts_buffer_format(c->out, "ts_long k = (c * %lldL + kh) * %lldL + kw;\n",
-                         (long long)t->kernel_h, (long long)t->kernel_w);
+    ts_buffer_format(c->out, "ts_long k = c * %lldL + kh * %lldL + kw * %lldL;\n",
+                     (long long)t->term_c, (long long)t->term_h, (long long)t->term_w);
     line(c);
     ts_buffer_text(c->out, "tile += left[at + c * ");
     put_size(c, t->left_k);
@@ -546,7 +542,7 @@ static void put_contraction(clike *c) {
     put_base(c, &t->right, "right");
     line(c);
     ts_buffer_text(c->out, "float tile = 0;\n");
-    if (t->left_kind == KN_LEFT_CONVOLUTION || t->kernel_h > 0)
+    if (t->kernel_h > 0)
         put_product_images(c);
     else
         put_product_rows(c);

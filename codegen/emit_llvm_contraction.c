@@ -8,49 +8,41 @@
  *
  * Sums run over k in one go and every tile is computed alone, so results do not depend on the
  * number of threads. */
-#include "codegen/emit_llvm_kernel.h"
+#include "codegen/emit_llvm_contraction.h"
 
 #include <string.h>
-
-enum { PANEL = 16 };
-
-typedef struct contraction_plan {
-    int rows, panels;       /* of the main micro-kernel */
-    int variants[4];        /* row counts of micro-kernels, widest first */
-    int variant_count;
-    int64_t block;          /* rows of an item */
-    int64_t group;          /* panels of an item; 0: all */
-    rt_dim blocks, groups;
-    int64_t taps, length;   /* -1: not constant */
-    rt_dim table_bytes, packed_left_bytes, packed_right_bytes;
-} contraction_plan;
 
 static int64_t known_or(rt_dim d, int64_t otherwise) {
     return rt_dim_is_constant(d) ? d : otherwise;
 }
 
-static void choose_tile(const kn_kernel *k, const cg_target_info *target, contraction_plan *p) {
+/* rows x vectors sums: 28 of 32 registers on AVX-512, 12 of 16 on AVX2. Few rows take more vectors,
+ * few columns more rows. A step is whole panels where there is more than one. */
+static void choose_tile(const kn_kernel *k, const cg_target_info *target, kn_plan *p) {
     int lanes = target->vector_bytes / 4;
     int m = k->contraction.batch_count;
     int64_t rows = known_or(k->dims[m].size, 1 << 20), columns = known_or(k->dims[m + 1].size, 1 << 20);
-    int64_t panels = (columns + PANEL - 1) / PANEL;
+    if (k->contraction.left_kind == KN_LEFT_LINES)
+        rows = known_or(k->contraction.out_w, rows);
+    int64_t needed = (columns + lanes - 1) / lanes;
+    int most;
     if (lanes == 16) {
-        p->rows = rows < 14 ? (int)rows : 14;
-        p->panels = rows <= 2 ? 8 : rows <= 6 ? 4 : 2;
+        most = 14;
+        p->vectors = rows <= 2 ? 8 : rows <= 7 ? 4 : rows <= 9 ? 3 : 2;
     } else if (lanes == 8) {
-        p->rows = rows < 6 ? (int)rows : 6;
-        p->panels = rows == 1 ? 4 : rows == 2 ? 2 : 1;
+        most = needed == 1 ? 12 : needed == 3 ? 4 : 6;
+        p->vectors = rows == 1 ? 8 : rows == 2 ? 4 : needed == 3 ? 3 : 2;
     } else {
-        p->rows = rows < 2 ? (int)rows : 2;
-        p->panels = rows == 1 ? 2 : 1;
+        most = 2;
+        p->vectors = rows == 1 ? 8 : 4;
     }
-    if (p->rows < 1)
-        p->rows = 1;
-    while (p->panels > panels && p->panels > 1)
-        p->panels /= 2;
+    if (needed < p->vectors)
+        p->vectors = needed > 0 ? (int)needed : 1;
+    p->rows = rows < 1 ? 1 : rows < most ? (int)rows : most;
+    p->panels = (p->vectors * lanes + KN_PANEL - 1) / KN_PANEL;
     p->variants[0] = p->rows;
     p->variant_count = 1;
-    if (!rt_dim_is_constant(k->dims[m].size)) {
+    if (rows == 1 << 20 && !rt_dim_is_constant(k->dims[m].size)) {
         if (p->rows > 4)
             p->variants[p->variant_count++] = 4;
         if (p->rows > 1)
@@ -58,16 +50,38 @@ static void choose_tile(const kn_kernel *k, const cg_target_info *target, contra
     } else if (rows % p->rows) {
         p->variants[p->variant_count++] = (int)(rows % p->rows);
     }
+    p->in_registers = kn_fits_registers(k, p->rows * p->vectors);
 }
 
-static void make_plan(kn_kernel *k, const cg_target_info *target, contraction_plan *p) {
+/* LINES: an item is some lines of the result; the lines of the image under them, with their padding,
+ * should stay in the second-level cache. */
+static void plan_lines(const kn_kernel *k, kn_plan *p) {
+    const kn_contraction *c = &k->contraction;
+    bool interleaved = c->term_w > 1;
+    int64_t unit = interleaved ? c->channels : 1;
+    p->planes = interleaved ? 1 : c->channels;
+    int64_t floats = ((c->out_w - 1) * c->stride_w + (c->kernel_w - 1) * c->dilation_w + 1) * unit;
+    p->line_floats = (floats + 15) / 16 * 16;
+    p->taps = c->kernel_h * p->planes;
+    p->length = c->kernel_w * unit;
+    int64_t step = c->stride_h * p->planes * p->line_floats * 4;
+    int64_t lines = 64 * 1024 / step, most = (c->out_h + 15) / 16;
+    lines = lines < 1 ? 1 : lines > 8 ? 8 : lines;
+    p->out_lines = lines > most ? most : lines;
+    p->in_lines = (p->out_lines - 1) * c->stride_h + (c->kernel_h - 1) * c->dilation_h + 1;
+}
+
+static void make_plan(kn_kernel *k, const cg_target_info *target, kn_plan *p) {
     kn_contraction *c = &k->contraction;
     memset(p, 0, sizeof *p);
     choose_tile(k, target, p);
     int m = c->batch_count;
     rt_dim rows = k->dims[m].size, columns = k->dims[m + 1].size;
-    p->taps = c->left_kind == KN_LEFT_CONVOLUTION ? c->kernel_h * c->kernel_w : 1;
-    p->length = c->left_kind == KN_LEFT_CONVOLUTION ? c->channels : known_or(c->k, -1);
+    bool has_table = c->left_kind == KN_LEFT_CONVOLUTION, has_lines = c->left_kind == KN_LEFT_LINES;
+    p->taps = has_table ? c->kernel_h * c->kernel_w : 1;
+    p->length = has_table ? c->channels : known_or(c->k, -1);
+    if (has_lines)
+        plan_lines(k, p);
     int64_t sum = known_or(c->k, 512);
     /* How many rows: their memory should stay in the second-level cache beside a panel. */
     int64_t row_bytes = c->left_kind == KN_LEFT_CONVOLUTION
@@ -86,12 +100,14 @@ static void make_plan(kn_kernel *k, const cg_target_info *target, contraction_pl
         block = 256 / p->rows * p->rows; /* the right side is packed once an item */
     if (rt_dim_is_constant(rows) && rows > 0 && rows < block)
         block = (rows + p->rows - 1) / p->rows * p->rows;
+    if (has_lines)
+        block = p->out_lines * c->out_w;
     p->block = block;
     p->blocks = kn_dim_ceil_div(k, rows, block);
     rt_dim items = p->blocks;
     for (int d = 0; d < m; d++)
         items = kn_dim_mul(k, items, k->dims[d].size);
-    int64_t panels = (known_or(columns, 0) + PANEL - 1) / PANEL;
+    int64_t panels = (known_or(columns, 0) + KN_PANEL - 1) / KN_PANEL;
     p->groups = 1;
     if (c->right_is_packed && c->left_kind != KN_LEFT_PACKED && rt_dim_is_constant(items) &&
         items > 0 && items < 16 && panels > p->panels) {
@@ -103,25 +119,25 @@ static void make_plan(kn_kernel *k, const cg_target_info *target, contraction_pl
     }
     k->work_items = items;
     double flops = 2.0 * (double)sum * (double)block *
-                   (double)(p->group ? p->group * PANEL : known_or(columns, 256));
+                   (double)(p->group ? p->group * KN_PANEL : known_or(columns, 256));
     k->grain = flops > 2e6 ? 1 : (int64_t)(2e6 / (flops + 1)) + 1;
     k->flops = rt_dim_is_constant(items) ? flops * (double)items : 0;
     /* Scratch: addresses, packed rows, packed columns. */
-    p->table_bytes = (block * p->taps * 8 + 63) / 64 * 64;
-    p->packed_left_bytes = 0;
+    p->table_bytes = has_table ? (block * p->taps * 8 + 63) / 64 * 64 : 0;
+    p->packed_left_bytes = has_lines ? p->in_lines * p->planes * p->line_floats * 4 : 0;
     if (c->left_kind == KN_LEFT_PACKED) /* room for the last vector of a row */
         p->packed_left_bytes = kn_dim_mul(
             k, kn_dim_ceil_div(k, kn_dim_mul(k, kn_dim_add(k, c->k, 32), block * 4), 64), 64);
     p->packed_right_bytes = 0;
     if (!c->right_is_packed)
         p->packed_right_bytes =
-            kn_dim_mul(k, kn_dim_mul(k, kn_dim_ceil_div(k, columns, PANEL), PANEL * 4), c->k);
+            kn_dim_mul(k, kn_dim_mul(k, kn_dim_ceil_div(k, columns, KN_PANEL), KN_PANEL * 4), c->k);
     k->scratch_bytes =
         kn_dim_add(k, kn_dim_add(k, p->table_bytes, p->packed_left_bytes), p->packed_right_bytes);
 }
 
 /* Every symbolic size that the emitter will ask for. */
-static ts_status register_sizes(kn_kernel *k, const contraction_plan *p) {
+static ts_status register_sizes(kn_kernel *k, const kn_plan *p) {
     kn_contraction *c = &k->contraction;
     rt_dim all[64];
     int count = 0;
@@ -134,7 +150,7 @@ static ts_status register_sizes(kn_kernel *k, const contraction_plan *p) {
                      p->groups, k->work_items, k->scratch_bytes, c->image_stride, c->h_stride,
                      c->w_stride, c->input_h, c->input_w, c->out_h, c->out_w,
                      p->packed_left_bytes, p->table_bytes,
-                     kn_dim_ceil_div(k, k->dims[c->batch_count + 1].size, PANEL),
+                     kn_dim_ceil_div(k, k->dims[c->batch_count + 1].size, KN_PANEL),
                      kn_dim_add(k, c->k, 32)};
     for (size_t i = 0; i < sizeof more / sizeof *more; i++)
         all[count++] = more[i];
@@ -148,354 +164,202 @@ static ts_status register_sizes(kn_kernel *k, const contraction_plan *p) {
 }
 
 ts_status kn_plan_contraction(kn_kernel *k, const cg_target_info *target) {
-    contraction_plan p;
+    kn_plan p;
     make_plan(k, target, &p);
     return register_sizes(k, &p);
 }
 
-/* ---- addresses of rows ---- */
-
-typedef struct pieces {
-    contraction_plan plan;
-    LLVMValueRef left, right;  /* of this batch */
-    LLVMValueRef table, packed_left, packed_right, tile;
-    LLVMValueRef row_begin, row_end; /* rows of this block */
-} pieces;
-
-static LLVMValueRef float_address(kn_emitter *e, LLVMValueRef base, LLVMValueRef index) {
-    return kn_element(e, base, index, 4);
-}
+/* ---- tiles ---- */
 
 static LLVMValueRef batch_address(kn_emitter *e, const kn_access *a) {
     LLVMValueRef offset = kn_size(e, a->offset);
     for (int d = 0; d < e->k->contraction.batch_count; d++)
         offset = kn_add(e, offset, kn_mul(e, e->index[d], kn_size(e, a->strides[d])));
-    return float_address(e, e->buffers[a->buffer], offset);
+    return kn_float_address(e, e->buffers[a->buffer], offset);
 }
 
-/* Splits m into image, out_h, out_w. */
-static void split_row(kn_emitter *e, LLVMValueRef m, LLVMValueRef out[3]) {
-    kn_contraction *c = &e->k->contraction;
-    LLVMValueRef ow = kn_size(e, c->out_w), oh = kn_size(e, c->out_h);
-    LLVMValueRef line = LLVMBuildUDiv(e->b, m, ow, "");
-    out[2] = kn_sub(e, m, kn_mul(e, line, ow));
-    out[0] = LLVMBuildUDiv(e->b, line, oh, "");
-    out[1] = kn_sub(e, line, kn_mul(e, out[0], oh));
-}
-
-static LLVMValueRef origin(kn_emitter *e, LLVMValueRef out, int64_t stride, int64_t pad) {
-    return kn_sub(e, kn_mul(e, out, kn_i64(e, stride)), kn_i64(e, pad));
-}
-
-static LLVMValueRef is_inside(kn_emitter *e, LLVMValueRef i, rt_dim size) {
-    return LLVMBuildICmp(e->b, LLVMIntULT, i, kn_size(e, size), "");
-}
-
-static void store_pointer(kn_emitter *e, LLVMValueRef table, LLVMValueRef slot, LLVMValueRef value) {
-    LLVMBuildStore(e->b, value, kn_element(e, table, slot, 8));
-}
-
-/* table[tile][tap][row of tile] */
-static void emit_convolution_addresses(kn_emitter *e, pieces *x, LLVMValueRef r, LLVMValueRef m) {
-    kn_contraction *c = &e->k->contraction;
-    const contraction_plan *p = &x->plan;
-    LLVMValueRef out[3];
-    split_row(e, m, out);
-    LLVMValueRef image = kn_mul(e, out[0], kn_size(e, c->image_stride));
-    LLVMValueRef h0 = origin(e, out[1], c->stride_h, c->pad_h);
-    LLVMValueRef w0 = origin(e, out[2], c->stride_w, c->pad_w);
-    LLVMValueRef rows = kn_i64(e, p->rows);
-    LLVMValueRef tile = LLVMBuildUDiv(e->b, r, rows, "");
-    LLVMValueRef slot = kn_add(e, kn_mul(e, tile, kn_i64(e, p->taps * p->rows)),
-                               kn_sub(e, r, kn_mul(e, tile, rows)));
-    kn_loop h, w;
-    kn_loop_begin(e, &h, kn_i64(e, 0), kn_i64(e, c->kernel_h), 1, &slot, 1);
-    LLVMValueRef ih = kn_add(e, h0, kn_mul(e, h.index, kn_i64(e, c->dilation_h)));
-    LLVMValueRef h_in = is_inside(e, ih, c->input_h);
-    LLVMValueRef line = kn_add(e, image, kn_mul(e, ih, kn_size(e, c->h_stride)));
-    slot = h.phis[0];
-    kn_loop_begin(e, &w, kn_i64(e, 0), kn_i64(e, c->kernel_w), 1, &slot, 1);
-    LLVMValueRef iw = kn_add(e, w0, kn_mul(e, w.index, kn_i64(e, c->dilation_w)));
-    LLVMValueRef inside = LLVMBuildAnd(e->b, h_in, is_inside(e, iw, c->input_w), "");
-    LLVMValueRef pixel = kn_add(e, line, kn_mul(e, iw, kn_size(e, c->w_stride)));
-    LLVMValueRef address = LLVMBuildSelect(e->b, inside, float_address(e, x->left, pixel),
-                                           e->buffers[c->zeros_buffer], "");
-    store_pointer(e, x->table, w.phis[0], address);
-    LLVMValueRef next = kn_add(e, w.phis[0], rows);
-    kn_loop_end(e, &w, &next);
-    next = w.exit_phis[0];
-    kn_loop_end(e, &h, &next);
-}
-
-/* One row of the image as a row of the matrix, k in the order (channel, kernel_h, kernel_w), lanes
- * along kernel_w. */
-static void emit_packed_patch(kn_emitter *e, pieces *x, LLVMValueRef row, LLVMValueRef m) {
-    kn_contraction *c = &e->k->contraction;
-    LLVMValueRef out[3];
-    split_row(e, m, out);
-    LLVMValueRef image = kn_mul(e, out[0], kn_size(e, c->image_stride));
-    LLVMValueRef h0 = origin(e, out[1], c->stride_h, c->pad_h);
-    LLVMValueRef w0 = origin(e, out[2], c->stride_w, c->pad_w);
-    int width = e->width;
-    while (width / 2 >= c->kernel_w && width > 4)
-        width /= 2;
-    LLVMValueRef lanes[64];
-    for (int i = 0; i < width; i++)
-        lanes[i] = kn_i64(e, i * c->dilation_w);
-    LLVMValueRef step = kn_size(e, c->w_stride);
-    LLVMValueRef stride = kn_mul(e, step, kn_i64(e, c->dilation_w));
-    bool adjacent = c->w_stride == 1 && c->dilation_w == 1;
-    kn_loop channel, h;
-    kn_loop_begin(e, &channel, kn_i64(e, 0), kn_i64(e, c->channels), 1, &row, 1);
-    LLVMValueRef plane = kn_add(e, image, kn_mul(e, channel.index, kn_size(e, c->left_k)));
-    LLVMValueRef to = channel.phis[0];
-    kn_loop_begin(e, &h, kn_i64(e, 0), kn_i64(e, c->kernel_h), 1, &to, 1);
-    LLVMValueRef ih = kn_add(e, h0, kn_mul(e, h.index, kn_i64(e, c->dilation_h)));
-    LLVMValueRef h_in = kn_splat(e, is_inside(e, ih, c->input_h), width);
-    LLVMValueRef line = kn_add(e, plane, kn_mul(e, ih, kn_size(e, c->h_stride)));
-    for (int64_t kw = 0; kw < c->kernel_w; kw += width) {
-        LLVMValueRef iw = kn_add(e, w0, kn_i64(e, kw * c->dilation_w));
-        LLVMValueRef each = LLVMBuildAdd(e->b, kn_splat(e, iw, width),
-                                         LLVMConstVector(lanes, (unsigned)width), "");
-        LLVMValueRef in = LLVMBuildICmp(e->b, LLVMIntULT, each,
-                                        kn_splat(e, kn_size(e, c->input_w), width), "");
-        in = LLVMBuildAnd(e->b, in, h_in, "");
-        if (c->kernel_w - kw < width) {
-            LLVMValueRef some[64];
-            for (int i = 0; i < width; i++)
-                some[i] = LLVMConstInt(e->unit->i1, i < c->kernel_w - kw, 0);
-            in = LLVMBuildAnd(e->b, in, LLVMConstVector(some, (unsigned)width), "");
-        }
-        LLVMValueRef from = float_address(e, x->left, kn_add(e, line, kn_mul(e, iw, step)));
-        LLVMValueRef v = kn_emit_load(e, from, adjacent ? NULL : stride, RT_float32, width, in);
-        /* Lanes past the kernel are zeros that the next line overwrites; the row has room. */
-        kn_emit_store(e, v, float_address(e, h.phis[0], kn_i64(e, kw)), NULL, RT_float32, width, NULL);
-    }
-    LLVMValueRef next = float_address(e, h.phis[0], kn_i64(e, c->kernel_w));
-    kn_loop_end(e, &h, &next);
-    next = h.exit_phis[0];
-    kn_loop_end(e, &channel, &next);
-}
-
-static void emit_packed_row(kn_emitter *e, pieces *x, LLVMValueRef row, LLVMValueRef from) {
-    kn_contraction *c = &e->k->contraction;
-    (void)x;
-    LLVMValueRef n = kn_size(e, c->k), stride = kn_size(e, c->left_k);
-    kn_loop loop;
-    kn_loop_begin(e, &loop, kn_i64(e, 0), n, e->width, NULL, 0);
-    LLVMValueRef mask = kn_lane_mask(e, kn_sub(e, n, loop.index), e->width);
-    LLVMValueRef v = kn_emit_load(e, float_address(e, from, kn_mul(e, loop.index, stride)),
-                                  c->left_k == 1 ? NULL : stride, RT_float32, e->width, mask);
-    kn_emit_store(e, v, float_address(e, row, loop.index), NULL, RT_float32, e->width, NULL);
-    kn_loop_end(e, &loop, NULL);
-}
-
-static void emit_rows(kn_emitter *e, pieces *x) {
-    kn_contraction *c = &e->k->contraction;
-    int m_dim = c->batch_count;
-    LLVMValueRef last = kn_sub(e, kn_size(e, e->k->dims[m_dim].size), kn_i64(e, 1));
-    LLVMValueRef count = kn_sub(e, x->row_end, x->row_begin);
-    LLVMValueRef tiles = LLVMBuildUDiv(e->b, kn_add(e, count, kn_i64(e, x->plan.rows - 1)),
-                                       kn_i64(e, x->plan.rows), "");
-    kn_loop loop;
-    kn_loop_begin(e, &loop, kn_i64(e, 0), kn_mul(e, tiles, kn_i64(e, x->plan.rows)), 1, NULL, 0);
-    LLVMValueRef m = kn_min(e, kn_add(e, x->row_begin, loop.index), last);
-    LLVMValueRef from = float_address(e, x->left, kn_mul(e, m, kn_size(e, c->left.strides[m_dim])));
-    if (c->left_kind == KN_LEFT_CONVOLUTION) {
-        emit_convolution_addresses(e, x, loop.index, m);
-    } else if (c->left_kind == KN_LEFT_ROWS) {
-        store_pointer(e, x->table, loop.index, from);
-    } else {
-        LLVMValueRef length = kn_size(e, kn_dim_add(e->k, c->k, 32));
-        LLVMValueRef row = float_address(e, x->packed_left, kn_mul(e, loop.index, length));
-        store_pointer(e, x->table, loop.index, row);
-        if (c->kernel_h > 0)
-            emit_packed_patch(e, x, row, m);
-        else
-            emit_packed_row(e, x, row, from);
-    }
-    kn_loop_end(e, &loop, NULL);
-}
-
-/* packed[panel][k][16]; columns past the end are zero. */
-static void emit_packed_right(kn_emitter *e, pieces *x) {
-    kn_contraction *c = &e->k->contraction;
-    int n_dim = c->batch_count + 1;
-    LLVMValueRef columns = kn_size(e, e->k->dims[n_dim].size), sum = kn_size(e, c->k);
-    LLVMValueRef stride = kn_size(e, c->right.strides[n_dim]), k_stride = kn_size(e, c->right_k);
-    bool adjacent = c->right.strides[n_dim] == 1;
-    kn_loop n, k;
-    kn_loop_begin(e, &n, kn_i64(e, 0), columns, PANEL, NULL, 0);
-    LLVMValueRef panel = kn_element(e, x->packed_right, kn_mul(e, n.index, sum), 4);
-    LLVMValueRef masks[16];
-    int vectors = PANEL / e->width;
-    for (int v = 0; v < vectors; v++)
-        masks[v] = kn_lane_mask(e, kn_max(e, kn_sub(e, columns, kn_add(e, n.index, kn_i64(e, v * e->width))), kn_i64(e, 0)), e->width);
-    kn_loop_begin(e, &k, kn_i64(e, 0), sum, 1, NULL, 0);
-    LLVMValueRef line = kn_mul(e, k.index, k_stride);
-    LLVMValueRef to = kn_element(e, panel, k.index, PANEL * 4);
-    for (int v = 0; v < vectors; v++) {
-        LLVMValueRef column = kn_add(e, n.index, kn_i64(e, v * e->width));
-        LLVMValueRef from = float_address(e, x->right, kn_add(e, line, kn_mul(e, column, stride)));
-        LLVMValueRef value = kn_emit_load(e, from, adjacent ? NULL : stride, RT_float32, e->width, masks[v]);
-        kn_emit_store(e, value, float_address(e, to, kn_i64(e, v * e->width)), NULL, RT_float32,
-                      e->width, NULL);
-    }
-    kn_loop_end(e, &k, NULL);
-    kn_loop_end(e, &n, NULL);
-}
-
-/* ---- tiles ---- */
-
-static void call_product(kn_emitter *e, pieces *x, int rows, int panels, LLVMValueRef b,
-                         LLVMValueRef table) {
-    kn_contraction *c = &e->k->contraction;
-    LLVMTypeRef type;
-    LLVMValueRef f = kn_microkernel(e->unit, rows, panels, &type);
-    LLVMValueRef length = x->plan.length >= 0 ? kn_i64(e, x->plan.length) : kn_size(e, c->k);
-    LLVMValueRef args[7] = {b, kn_mul(e, kn_size(e, c->k), kn_i64(e, PANEL * 4)),
-                            kn_i64(e, x->plan.taps), length, table,
-                            kn_i64(e, x->plan.rows * 8), x->tile};
-    LLVMBuildCall2(e->b, type, f, args, 7, "");
-}
-
-/* The micro-kernel for `rows` valid rows and `panels` panels: a chain of tests over what exists. */
-static void emit_product(kn_emitter *e, pieces *x, LLVMValueRef rows, LLVMValueRef is_wide,
-                         LLVMValueRef b, LLVMValueRef table) {
-    LLVMContextRef c = e->unit->context;
-    const contraction_plan *p = &x->plan;
-    LLVMBasicBlockRef done = LLVMAppendBasicBlockInContext(c, e->function, "");
-    for (int width = 0; width < (p->panels > 1 ? 2 : 1); width++) {
-        int panels = width == 0 ? p->panels : 1;
-        LLVMBasicBlockRef other = NULL;
-        if (p->panels > 1 && width == 0) {
-            LLVMBasicBlockRef here = LLVMAppendBasicBlockInContext(c, e->function, "");
-            other = LLVMAppendBasicBlockInContext(c, e->function, "");
-            LLVMBuildCondBr(e->b, is_wide, here, other);
-            LLVMPositionBuilderAtEnd(e->b, here);
-        }
-        /* Narrowest first: the first that holds all rows. */
-        for (int v = p->variant_count - 1; v > 0; v--) {
-            LLVMBasicBlockRef fits = LLVMAppendBasicBlockInContext(c, e->function, "");
-            LLVMBasicBlockRef next = LLVMAppendBasicBlockInContext(c, e->function, "");
-            LLVMBuildCondBr(e->b, LLVMBuildICmp(e->b, LLVMIntSLE, rows, kn_i64(e, p->variants[v]), ""),
-                            fits, next);
-            LLVMPositionBuilderAtEnd(e->b, fits);
-            call_product(e, x, p->variants[v], panels, b, table);
-            LLVMBuildBr(e->b, done);
-            LLVMPositionBuilderAtEnd(e->b, next);
-        }
-        call_product(e, x, p->rows, panels, b, table);
-        LLVMBuildBr(e->b, done);
-        if (other)
-            LLVMPositionBuilderAtEnd(e->b, other);
-    }
-    LLVMPositionBuilderAtEnd(e->b, done);
-}
-
-static void emit_epilogue_vector(kn_emitter *e, LLVMValueRef tile_row, LLVMValueRef column0,
-                                 LLVMValueRef index) {
-    e->index[e->k->dim_count - 1] = index;
-    e->tile = float_address(e, tile_row, kn_sub(e, index, column0));
-    for (int i = 0; i < e->k->store_count; i++)
-        kn_emit_store_node(e, i);
-}
-
-static bool is_short_epilogue(const kn_kernel *k, int vectors) {
-    int cost = 0;
-    for (int i = 0; i < k->node_count; i++)
-        if (k->nodes[i].is_needed)
-            cost += kn_scalar_is_heavy(k->nodes[i].code) ? 30 : 1;
-    return cost * vectors <= 64;
-}
-
-static void emit_epilogue(kn_emitter *e, pieces *x, LLVMValueRef m, LLVMValueRef rows,
-                          LLVMValueRef column, LLVMValueRef panels) {
+/* The epilogue over a tile in memory, [rows][width]. */
+static void emit_epilogue(kn_emitter *e, kn_pieces *x, LLVMValueRef m, int rows,
+                          LLVMValueRef column, int vectors) {
     kn_kernel *k = e->k;
-    int m_dim = k->contraction.batch_count;
+    int m_dim = k->contraction.batch_count, w = e->width;
     rt_dim columns = k->dims[m_dim + 1].size;
-    LLVMValueRef width = kn_mul(e, panels, kn_i64(e, PANEL));
+    LLVMValueRef width = kn_i64(e, vectors * w);
     LLVMValueRef end = kn_min(e, kn_add(e, column, width), kn_size(e, columns));
-    int w = e->width;
     kn_loop row, loop;
-    kn_loop_begin(e, &row, kn_i64(e, 0), rows, 1, NULL, 0);
+    kn_loop_begin(e, &row, kn_i64(e, 0), kn_i64(e, rows), 1, NULL, 0);
     e->index[m_dim] = kn_add(e, m, row.index);
     kn_prepare_bases(e, (1u << (m_dim + 1)) - 1);
-    LLVMValueRef tile_row = float_address(e, x->tile, kn_mul(e, row.index, width));
-    /* A whole tile of a short epilogue: no inner loop. */
-    LLVMBasicBlockRef next_row = NULL;
-    int vectors = x->plan.panels * PANEL / w;
-    if (is_short_epilogue(k, vectors) && known_or(columns, 1 << 20) >= x->plan.panels * PANEL) {
-        LLVMContextRef c = e->unit->context;
-        LLVMBasicBlockRef whole = LLVMAppendBasicBlockInContext(c, e->function, "");
-        LLVMBasicBlockRef part = LLVMAppendBasicBlockInContext(c, e->function, "");
-        next_row = LLVMAppendBasicBlockInContext(c, e->function, "");
-        LLVMValueRef full = kn_add(e, column, kn_i64(e, x->plan.panels * PANEL));
-        LLVMBuildCondBr(e->b, LLVMBuildICmp(e->b, LLVMIntEQ, full, end, ""), whole, part);
-        LLVMPositionBuilderAtEnd(e->b, whole);
-        for (int v = 0; v < vectors; v++) {
-            size_t bytes = (size_t)k->node_count * sizeof *e->memo;
-            LLVMValueRef *saved = ts_arena_alloc(e->unit->arena, bytes + 1);
-            memcpy(saved, e->memo, bytes);
-            emit_epilogue_vector(e, tile_row, column, kn_add(e, column, kn_i64(e, v * w)));
-            memcpy(e->memo, saved, bytes);
-        }
-        LLVMBuildBr(e->b, next_row);
-        LLVMPositionBuilderAtEnd(e->b, part);
-    }
-    kn_loop_begin(e, &loop, column, kn_sub(e, end, kn_i64(e, w - 1)), w, NULL, 0);
-    emit_epilogue_vector(e, tile_row, column, loop.index);
-    kn_loop_end(e, &loop, NULL);
-    if (!rt_dim_is_constant(columns) || columns % w != 0) {
-        LLVMValueRef start = LLVMBuildAnd(e->b, end, kn_i64(e, -(int64_t)w), "");
-        kn_loop_begin(e, &loop, start, end, w, NULL, 0);
-        e->mask = kn_lane_mask(e, kn_sub(e, end, loop.index), w);
-        emit_epilogue_vector(e, tile_row, column, loop.index);
+    LLVMValueRef tile_row = kn_float_address(e, x->tile, kn_mul(e, row.index, width));
+    bool may_be_short = !rt_dim_is_constant(columns) || columns % w != 0;
+    for (int part = 0; part < (may_be_short ? 2 : 1); part++) {
+        LLVMValueRef first = part == 0 ? column : LLVMBuildAnd(e->b, end, kn_i64(e, -(int64_t)w), "");
+        kn_loop_begin(e, &loop, first, part == 0 ? kn_sub(e, end, kn_i64(e, w - 1)) : end, w, NULL, 0);
+        if (part == 1)
+            e->mask = kn_lane_mask(e, kn_sub(e, end, loop.index), w);
+        e->index[k->dim_count - 1] = loop.index;
+        e->tile = kn_float_address(e, tile_row, kn_sub(e, loop.index, column));
+        for (int i = 0; i < k->store_count; i++)
+            kn_emit_store_node(e, i);
         e->mask = NULL;
         kn_loop_end(e, &loop, NULL);
-    }
-    if (next_row) {
-        LLVMBuildBr(e->b, next_row);
-        LLVMPositionBuilderAtEnd(e->b, next_row);
     }
     kn_loop_end(e, &row, NULL);
 }
 
-static void emit_item(kn_emitter *e, pieces *x, LLVMValueRef panel_begin, LLVMValueRef panel_end) {
+/* Columns of a tile: how many vectors, and which lanes of the last ones exist. */
+typedef struct column_step {
+    int vectors;
+    LLVMValueRef column; /* the first */
+    LLVMValueRef masks[KN_MAX_TILE]; /* NULL: all lanes */
+} column_step;
+
+static void emit_tile(kn_emitter *e, kn_pieces *x, kn_tile *t, const column_step *s,
+                      LLVMValueRef m) {
+    LLVMValueRef sums[KN_MAX_TILE];
+    t->vectors = s->vectors;
+    kn_emit_tile_sums(e, t, sums);
+    if (x->plan.in_registers) {
+        kn_emit_tile_stores(e, t->rows, t->vectors, sums, m, s->column, s->masks);
+        return;
+    }
+    for (int i = 0; i < t->rows * t->vectors; i++) {
+        LLVMValueRef to = kn_float_address(e, x->tile, kn_i64(e, i * e->width));
+        LLVMSetAlignment(LLVMBuildStore(e->b, sums[i], to), (unsigned)e->width * 4);
+    }
+    emit_epilogue(e, x, m, t->rows, s->column, t->vectors);
+}
+
+/* Tiles over `count` rows from `m` on, the widest first. `left` is the first row's address where
+ * rows lie in steps. */
+static void emit_tiles(kn_emitter *e, kn_pieces *x, kn_tile *t, const column_step *s,
+                       LLVMValueRef m, LLVMValueRef left, LLVMValueRef count) {
+    const kn_plan *p = &x->plan;
+    LLVMValueRef start = kn_i64(e, 0), whole = NULL;
+    for (int v = 0; v < p->variant_count; v++) {
+        LLVMValueRef rows = kn_i64(e, p->variants[v]);
+        kn_loop loop;
+        kn_loop_begin(e, &loop, start, kn_sub(e, count, kn_sub(e, rows, kn_i64(e, 1))),
+                      p->variants[v], NULL, 0);
+        t->rows = p->variants[v];
+        if (e->k->contraction.left_kind == KN_LEFT_CONVOLUTION) {
+            /* Addresses lie in groups of p->rows; narrower tiles come out of the last one. */
+            LLVMValueRef group = whole ? whole : loop.index;
+            LLVMValueRef slot = kn_add(e, kn_mul(e, group, kn_i64(e, p->taps)),
+                                       kn_sub(e, loop.index, group));
+            t->table = kn_element(e, x->table, slot, 8);
+        } else {
+            t->left = kn_address(e, left, kn_mul(e, loop.index, t->row_step));
+        }
+        emit_tile(e, x, t, s, kn_add(e, m, loop.index));
+        kn_loop_end(e, &loop, NULL);
+        if (v + 1 < p->variant_count) {
+            LLVMValueRef left_over = kn_sub(e, count, start);
+            start = kn_add(e, start, kn_mul(e, LLVMBuildUDiv(e->b, left_over, rows, ""), rows));
+            if (!whole)
+                whole = start;
+        }
+    }
+}
+
+static void emit_columns(kn_emitter *e, kn_pieces *x, const column_step *s) {
     kn_contraction *c = &e->k->contraction;
-    const contraction_plan *p = &x->plan;
-    LLVMValueRef panel_bytes = kn_mul(e, kn_size(e, c->k), kn_i64(e, PANEL * 4));
-    LLVMValueRef wide = kn_i64(e, p->panels), one = kn_i64(e, 1);
-    /* The panel loop's step varies: wide while it fits, then single panels. */
-    LLVMValueRef whole = LLVMBuildUDiv(e->b, kn_sub(e, panel_end, panel_begin), wide, "");
-    LLVMValueRef rest = kn_sub(e, kn_sub(e, panel_end, panel_begin), kn_mul(e, whole, wide));
-    kn_loop steps, tiles;
-    kn_loop_begin(e, &steps, kn_i64(e, 0), kn_add(e, whole, rest), 1, &panel_begin, 1);
-    LLVMValueRef panel = steps.phis[0];
-    LLVMValueRef is_wide = LLVMBuildICmp(e->b, LLVMIntSLT, steps.index, whole, "");
-    LLVMValueRef panels = LLVMBuildSelect(e->b, is_wide, wide, one, "");
-    LLVMValueRef b = kn_address(e, x->right, kn_mul(e, panel, panel_bytes));
-    kn_loop_begin(e, &tiles, kn_i64(e, 0), kn_sub(e, x->row_end, x->row_begin), p->rows, NULL, 0);
-    LLVMValueRef m = kn_add(e, x->row_begin, tiles.index);
-    LLVMValueRef rows = kn_min(e, kn_sub(e, x->row_end, m), kn_i64(e, p->rows));
-    LLVMValueRef table = kn_element(e, x->table, kn_mul(e, tiles.index, kn_i64(e, p->taps)), 8);
-    emit_product(e, x, rows, is_wide, b, table);
-    emit_epilogue(e, x, m, rows, kn_mul(e, panel, kn_i64(e, PANEL)), panels);
-    kn_loop_end(e, &tiles, NULL);
-    LLVMValueRef next = kn_add(e, panel, panels);
-    kn_loop_end(e, &steps, &next);
+    const kn_plan *p = &x->plan;
+    int64_t unit = p->planes == 1 ? c->channels : 1; /* of LINES: floats of a pixel */
+    kn_tile t = {.taps = kn_i64(e, p->taps), .term_step = 4};
+    t.length = p->length >= 0 ? kn_i64(e, p->length) : kn_size(e, c->k);
+    t.panel_bytes = kn_mul(e, kn_size(e, c->k), kn_i64(e, KN_PANEL * 4));
+    LLVMValueRef panel = LLVMBuildUDiv(e->b, s->column, kn_i64(e, KN_PANEL), "");
+    t.right = kn_address(e, x->right, kn_mul(e, panel, t.panel_bytes));
+    LLVMValueRef count = kn_sub(e, x->row_end, x->row_begin);
+    switch (c->left_kind) {
+    case KN_LEFT_ROWS: {
+        LLVMValueRef step = kn_mul(e, kn_size(e, c->left.strides[c->batch_count]), kn_i64(e, 4));
+        t.row_step = step;
+        emit_tiles(e, x, &t, s, x->row_begin, kn_address(e, x->left, kn_mul(e, x->row_begin, step)),
+                   count);
+        break;
+    }
+    case KN_LEFT_PACKED:
+        t.row_step = kn_mul(e, kn_size(e, kn_dim_add(e->k, c->k, 32)), kn_i64(e, 4));
+        emit_tiles(e, x, &t, s, x->row_begin, x->packed_left, count);
+        break;
+    case KN_LEFT_CONVOLUTION:
+        t.table_step = p->rows * 8;
+        emit_tiles(e, x, &t, s, x->row_begin, NULL, count);
+        break;
+    case KN_LEFT_LINES: {
+        LLVMValueRef line = kn_size(e, c->out_w), m = x->row_begin, left = x->packed_left;
+        LLVMValueRef carried[2] = {m, left};
+        t.row_step = kn_i64(e, c->stride_w * unit * 4);
+        t.tap_step = p->line_floats * 4 * c->dilation_h;
+        t.term_step = c->dilation_w * 4;
+        kn_loop lines;
+        kn_loop_begin(e, &lines, kn_i64(e, 0), LLVMBuildUDiv(e->b, count, line, ""), 1, carried, 2);
+        emit_tiles(e, x, &t, s, lines.phis[0], lines.phis[1], line);
+        carried[0] = kn_add(e, lines.phis[0], line);
+        carried[1] = kn_address(e, lines.phis[1],
+                                kn_i64(e, c->stride_h * p->planes * p->line_floats * 4));
+        kn_loop_end(e, &lines, carried);
+        break;
+    }
+    }
+}
+
+static void emit_item(kn_emitter *e, kn_pieces *x, LLVMValueRef panel_begin, LLVMValueRef panel_end) {
+    const kn_plan *p = &x->plan;
+    int n_dim = e->k->contraction.batch_count + 1, w = e->width;
+    rt_dim columns = e->k->dims[n_dim].size;
+    int64_t width = p->vectors * w;
+    LLVMValueRef begin = kn_mul(e, panel_begin, kn_i64(e, KN_PANEL));
+    LLVMValueRef end = kn_min(e, kn_mul(e, panel_end, kn_i64(e, KN_PANEL)), kn_size(e, columns));
+    column_step s = {.vectors = p->vectors};
+    kn_loop loop;
+    if (known_or(columns, width) >= width) {
+        kn_loop_begin(e, &loop, begin, kn_sub(e, end, kn_i64(e, width - 1)), width, NULL, 0);
+        s.column = loop.index;
+        emit_columns(e, x, &s);
+        kn_loop_end(e, &loop, NULL);
+    }
+    if (rt_dim_is_constant(columns)) {
+        int64_t rest = columns % width;
+        if (rest == 0)
+            return;
+        s.vectors = (int)((rest + w - 1) / w);
+        if (rest % w)
+            s.masks[s.vectors - 1] = kn_lane_mask(e, kn_i64(e, rest % w), w);
+        /* Of the last group alone. */
+        LLVMValueRef start = kn_i64(e, columns - rest);
+        kn_loop_begin(e, &loop, kn_max(e, begin, start), end, KN_PANEL * KN_MAX_TILE, NULL, 0);
+        s.column = start;
+        emit_columns(e, x, &s);
+        kn_loop_end(e, &loop, NULL);
+        return;
+    }
+    LLVMValueRef start = kn_sub(e, end, begin);
+    start = kn_sub(e, start, LLVMBuildURem(e->b, start, kn_i64(e, width), ""));
+    kn_loop_begin(e, &loop, kn_add(e, begin, start), end, KN_PANEL, NULL, 0);
+    s.column = loop.index;
+    s.vectors = KN_PANEL / w;
+    for (int v = 0; v < s.vectors; v++)
+        s.masks[v] = kn_lane_mask(e, kn_sub(e, kn_sub(e, end, loop.index), kn_i64(e, v * w)), w);
+    emit_columns(e, x, &s);
+    kn_loop_end(e, &loop, NULL);
 }
 
 void kn_emit_contraction(kn_emitter *e) {
     kn_kernel *k = e->k;
     kn_contraction *c = &k->contraction;
-    pieces x;
+    kn_pieces x;
     memset(&x, 0, sizeof x);
     make_plan(k, e->unit->target, &x.plan);
-    const contraction_plan *p = &x.plan;
-    LLVMValueRef tile_floats = LLVMConstInt(e->unit->i32, (unsigned)(p->rows * p->panels * PANEL), 0);
-    x.tile = LLVMBuildArrayAlloca(e->b, e->unit->f32, tile_floats, "");
-    LLVMSetAlignment(x.tile, 64);
+    const kn_plan *p = &x.plan;
+    if (!p->in_registers) {
+        int floats = p->rows * (p->vectors > KN_PANEL / e->width ? p->vectors : KN_PANEL / e->width) * e->width;
+        LLVMValueRef tile_floats = LLVMConstInt(e->unit->i32, (unsigned)floats, 0);
+        x.tile = LLVMBuildArrayAlloca(e->b, e->unit->f32, tile_floats, "");
+        LLVMSetAlignment(x.tile, 64);
+    }
     x.table = e->scratch;
     x.packed_left = kn_address(e, e->scratch, kn_size(e, p->table_bytes));
     x.packed_right = kn_address(e, x.packed_left, kn_size(e, p->packed_left_bytes));
@@ -503,7 +367,7 @@ void kn_emit_contraction(kn_emitter *e) {
     kn_loop_begin(e, &items, e->begin, e->end, 1, NULL, 0);
     LLVMValueRef rest = items.index;
     LLVMValueRef panel_begin = kn_i64(e, 0);
-    LLVMValueRef panel_end = kn_size(e, kn_dim_ceil_div(k, k->dims[c->batch_count + 1].size, PANEL));
+    LLVMValueRef panel_end = kn_size(e, kn_dim_ceil_div(k, k->dims[c->batch_count + 1].size, KN_PANEL));
     if (p->group) {
         LLVMValueRef groups = kn_size(e, p->groups), quotient = LLVMBuildUDiv(e->b, rest, groups, "");
         panel_begin = kn_mul(e, kn_sub(e, rest, kn_mul(e, quotient, groups)), kn_i64(e, p->group));
@@ -523,10 +387,10 @@ void kn_emit_contraction(kn_emitter *e) {
     x.left = batch_address(e, &c->left);
     x.right = batch_address(e, &c->right);
     if (!c->right_is_packed) {
-        emit_packed_right(e, &x);
+        kn_emit_packed_right(e, &x);
         x.right = x.packed_right;
     }
-    emit_rows(e, &x);
+    kn_emit_rows(e, &x);
     emit_item(e, &x, panel_begin, panel_end);
     kn_loop_end(e, &items, NULL);
 }

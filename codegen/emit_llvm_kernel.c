@@ -108,7 +108,8 @@ static LLVMValueRef emit_node(kn_emitter *e, int index) {
                             uniform ? NULL : vector_stride(e, &n->access), n->access.element, width,
                             uniform ? NULL : e->mask);
     case KN_TILE:
-        return kn_emit_load(e, e->tile, NULL, RT_float32, width, NULL);
+        return e->tile_value ? e->tile_value
+                             : kn_emit_load(e, e->tile, NULL, RT_float32, width, NULL);
     case KN_INDEX:
         if (n->dim == vector_dim(e->k) && width > 1)
             return LLVMBuildAdd(e->b, kn_splat(e, e->index[n->dim], width), lane_numbers(e), "");

@@ -32,6 +32,7 @@ typedef struct kn_emitter {
     LLVMValueRef count;     /* KN_COUNT of this item */
     int stage;              /* the pass being emitted */
     LLVMValueRef tile;      /* address of the tile's vector at this row and column */
+    LLVMValueRef tile_value; /* that vector itself, where tiles stay in registers; or NULL */
 } kn_emitter;
 
 /* ---- emit_llvm_scalar.c ---- */
@@ -89,9 +90,7 @@ void kn_emit_store_node(kn_emitter *e, int store);
 void kn_prepare_bases(kn_emitter *e, uint32_t dims); /* addresses from the indices of `dims` */
 bool kn_is_uniform(const kn_emitter *e, const kn_node *n);
 
-/* ---- microkernels.c, emit_llvm_contraction.c ---- */
-/* void(b, panel_stride, taps, length, rows, tile): see microkernels.c. Shared by the unit. */
-LLVMValueRef kn_microkernel(cg_unit *unit, int rows, int panels, LLVMTypeRef *out_type);
+/* ---- emit_llvm_contraction.c ---- */
 ts_status kn_plan_contraction(kn_kernel *k, const cg_target_info *target) TS_WARN_UNUSED;
 void kn_emit_contraction(kn_emitter *e);
 

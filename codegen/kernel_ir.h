@@ -86,8 +86,17 @@ typedef struct kn_dim {
     kn_window window;
 } kn_dim;
 
-/* Where the left operand of a contraction comes from. */
-typedef enum kn_left_kind { KN_LEFT_ROWS, KN_LEFT_CONVOLUTION, KN_LEFT_PACKED } kn_left_kind;
+/* Where the left operand of a contraction comes from:
+ *   ROWS         it is a matrix
+ *   CONVOLUTION  pixels of an image, at an address for each row and tap
+ *   LINES        lines of an image, copied with their padding: then rows lie in constant steps
+ *   PACKED       rows, or patches of an image, copied one by one */
+typedef enum kn_left_kind {
+    KN_LEFT_ROWS,
+    KN_LEFT_CONVOLUTION,
+    KN_LEFT_LINES,
+    KN_LEFT_PACKED
+} kn_left_kind;
 
 typedef struct kn_contraction {
     bool is_on;
@@ -96,11 +105,13 @@ typedef struct kn_contraction {
     kn_left_kind left_kind;
     kn_access left;   /* strides of batch dims and m; row elements lie left_k apart */
     rt_dim left_k;
-    /* CONVOLUTION, and PACKED where kernel > 0: m is (image, out_h, out_w) row-major. */
+    /* CONVOLUTION, LINES, and PACKED where kernel_h > 0: m is (image, out_h, out_w) row-major, the
+     * sum's term of a tap and channel number c * term_c + h * term_h + w * term_w. */
     rt_dim image_stride, h_stride, w_stride; /* of the input, elements; channels left_k apart */
     rt_dim input_h, input_w, out_h, out_w;
     int64_t kernel_h, kernel_w, stride_h, stride_w, dilation_h, dilation_w, pad_h, pad_w;
     int64_t channels; /* of one tap */
+    int64_t term_c, term_h, term_w;
     int zeros_buffer; /* a constant buffer of zeros, [channels] */
     /* Right operand: a packed constant ([batch...][panels][k][16]), or packed at run time. */
     bool right_is_packed;
@@ -180,7 +191,7 @@ bool kn_dim_same(const kn_kernel *k, rt_dim a, rt_dim b);
 bool kn_merge_pixels(kn_kernel *k, int d);
 /* schedule.c: merges dims, decides stages, chunks, saved rows. */
 ts_status kn_schedule(kn_kernel *k, const cg_target_info *target) TS_WARN_UNUSED;
-/* emit_llvm_kernel.c, microkernels.c: the body of `function`. UNSUPPORTED before emitting. */
+/* emit_llvm_kernel.c: the body of `function`. UNSUPPORTED before emitting. */
 ts_status kn_check_supported(kn_kernel *k, const cg_target_info *target) TS_WARN_UNUSED;
 void kn_emit_llvm(cg_unit *unit, kn_kernel *k, LLVMValueRef function);
 

@@ -401,9 +401,10 @@ static ts_status depthwise(lowering *l, const window *w, const float *weight, in
 }
 
 /* weight [O, C/groups, kh, kw] as panels of each group, k in the order that the left side has. */
-static void pack_filters(lowering *l, const float *weight, int64_t groups, int64_t out, int64_t in,
-                         int64_t taps, bool channels_last) {
+static void pack_filters(lowering *l, const float *weight, int64_t groups, int64_t out,
+                         const window *w) {
     kn_contraction *c = &K->contraction;
+    int64_t in = c->channels, taps = w->kernel[0] * w->kernel[1];
     int64_t k = in * taps, each = panel_floats(k, out);
     float *packed = ts_arena_array(l->unit->arena, (size_t)(each * groups) + 1, sizeof *packed);
     float *ordered = ts_arena_array(l->unit->arena, (size_t)(k * out) + 1, sizeof *ordered);
@@ -411,13 +412,51 @@ static void pack_filters(lowering *l, const float *weight, int64_t groups, int64
         for (int64_t o = 0; o < out; o++)
             for (int64_t ch = 0; ch < in; ch++)
                 for (int64_t t = 0; t < taps; t++)
-                    ordered[o * k + (channels_last ? t * in + ch : ch * taps + t)] =
+                    ordered[o * k + ch * c->term_c + t / w->kernel[1] * c->term_h +
+                            t % w->kernel[1] * c->term_w] =
                         weight[((g * out + o) * in + ch) * taps + t];
         pack_panels(packed + g * each, ordered, k, out, 1, k);
     }
     c->right_is_packed = true;
     c->right.element = RT_float32;
     c->right.buffer = kn_add_constant(K, packed, (size_t)(each * groups) * sizeof *packed);
+}
+
+/* Lines of the image may be copied with their padding where everything is known and a line is not
+ * mostly padding. `interleaved`: a line has its pixels' channels side by side. */
+static bool may_copy_lines(const kn_contraction *c, bool *out_interleaved) {
+    enum { MAX_LINE_FLOATS = 1 << 14, MAX_SCRATCH_FLOATS = 1 << 17 };
+    rt_dim sizes[] = {c->input_h, c->input_w, c->out_h, c->out_w, c->h_stride, c->w_stride, c->left_k};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        if (!rt_dim_is_constant(sizes[i]))
+            return false;
+    bool interleaved = c->left_k == 1 && c->w_stride == c->channels && c->dilation_w == 1;
+    int64_t unit = interleaved ? c->channels : 1, planes = interleaved ? 1 : c->channels;
+    if (c->out_w < 1 || c->out_h < 1 || c->pad_w > 64 || c->kernel_h > 64 || c->kernel_w > 64 ||
+        c->stride_w > 64 || c->stride_h > 64 || c->dilation_h > 64 || c->dilation_w > 64 ||
+        c->out_w > MAX_LINE_FLOATS || planes > 4096 || (planes > 1 && c->dilation_h > 1))
+        return false;
+    int64_t line = (c->out_w * c->stride_w + c->kernel_w * c->dilation_w) * unit;
+    *out_interleaved = interleaved;
+    return line <= MAX_LINE_FLOATS && line * planes * (c->kernel_h * c->dilation_h) <= MAX_SCRATCH_FLOATS;
+}
+
+/* The order of the sum's terms, as the left side has them. */
+static void order_terms(kn_contraction *c, bool interleaved) {
+    bool by_pixel = c->left_kind == KN_LEFT_CONVOLUTION || c->left_kind == KN_LEFT_ROWS;
+    if (by_pixel || (c->left_kind == KN_LEFT_LINES && interleaved)) {
+        c->term_c = 1;
+        c->term_w = c->channels;
+        c->term_h = c->kernel_w * c->channels;
+    } else if (c->left_kind == KN_LEFT_LINES) {
+        c->term_w = 1;
+        c->term_c = c->kernel_w;
+        c->term_h = c->channels * c->kernel_w;
+    } else {
+        c->term_w = 1;
+        c->term_h = c->kernel_w;
+        c->term_c = c->kernel_h * c->kernel_w;
+    }
 }
 
 static ts_status convolution(lowering *l) {
@@ -450,8 +489,7 @@ static ts_status convolution(lowering *l) {
     kn_contraction *c = &K->contraction;
     c->is_on = true;
     space_of_images(l);
-    bool rows = w.x.strides[1] == 1 && in >= 16;
-    bool channels_last = rows;
+    bool has_rows = w.x.strides[1] == 1 && in >= 16;
     int gd = groups > 1 ? add_kernel_dim(l, groups, KN_OUTER) : -1;
     int n = add_kernel_dim(l, w.batch, KN_OUTER), oh = add_kernel_dim(l, w.output[0], KN_OUTER);
     int ow = add_kernel_dim(l, w.output[1], KN_OUTER), o = add_kernel_dim(l, out, KN_VECTOR);
@@ -486,11 +524,27 @@ static ts_status convolution(lowering *l) {
     c->pad_h = w.padding[0];
     c->pad_w = w.padding[1];
     c->channels = in;
-    c->left_kind = rows ? KN_LEFT_CONVOLUTION : KN_LEFT_PACKED;
-    pack_filters(l, filters, groups, out, in, taps, channels_last);
+    bool interleaved = false;
+    /* Pixels one after another are a matrix. */
+    bool is_matrix = has_rows && taps == 1 && w.stride[0] == 1 && w.stride[1] == 1 &&
+                     w.padding[0] == 0 && w.padding[1] == 0 &&
+                     (w.spatial == 1 || kn_dim_same(K, w.h_stride, kn_dim_mul(K, w.w_stride, w.output[1])));
+    if (is_matrix)
+        c->left_kind = KN_LEFT_ROWS;
+    else if (has_rows)
+        c->left_kind = KN_LEFT_CONVOLUTION;
+    else
+        c->left_kind = may_copy_lines(c, &interleaved) ? KN_LEFT_LINES : KN_LEFT_PACKED;
+    order_terms(c, interleaved);
+    pack_filters(l, filters, groups, out, &w);
+    if (is_matrix) {
+        c->left.strides[oh] = w.h_stride;
+        c->left.strides[ow] = w.w_stride;
+        c->kernel_h = c->kernel_w = 0;
+    }
     if (gd >= 0)
         c->right.strides[gd] = panel_floats(c->k, out);
-    if (rows) {
+    if (c->left_kind == KN_LEFT_CONVOLUTION) {
         float *zeros = ts_arena_array(l->unit->arena, (size_t)in, sizeof *zeros);
         c->zeros_buffer = kn_add_constant(K, zeros, (size_t)in * sizeof *zeros);
     }

@@ -450,6 +450,52 @@ START_TEST(convolutions) {
 }
 END_TEST
 
+/* One convolution, of a contiguous image and of one that lies channels-last. */
+typedef struct convolution_case {
+    int images, in, h, w, out, kh, kw, stride, pad, dilation, groups;
+    const char *after; /* an activation */
+} convolution_case;
+
+static const convolution_case convolution_cases[] = {
+    {1, 3, 20, 37, 16, 3, 3, 2, 1, 1, 1, "hardswish"}, {2, 3, 23, 21, 33, 7, 7, 2, 3, 1, 1, "relu"},
+    {1, 1, 17, 19, 9, 5, 5, 1, 2, 1, 1, "silu"},        {1, 4, 16, 18, 24, 3, 3, 1, 2, 2, 1, "relu"},
+    {2, 6, 12, 15, 8, 3, 2, 1, 0, 1, 2, "gelu"},        {1, 16, 9, 28, 40, 1, 1, 1, 0, 1, 1, "relu"},
+    {1, 16, 7, 7, 72, 3, 3, 1, 1, 1, 1, "hardswish"},   {2, 32, 8, 9, 48, 1, 1, 1, 0, 1, 1, "silu"},
+    {1, 20, 11, 13, 17, 3, 3, 2, 1, 1, 1, "relu"},      {1, 5, 3, 3, 6, 3, 3, 1, 5, 1, 1, "relu"},
+};
+
+START_TEST(convolution_shapes) {
+    const convolution_case *c = &convolution_cases[_i];
+    int oh = (c->h + 2 * c->pad - c->dilation * (c->kh - 1) - 1) / c->stride + 1;
+    int ow = (c->w + 2 * c->pad - c->dilation * (c->kw - 1) - 1) / c->stride + 1;
+    for (int channels_last = 0; channels_last < 2; channels_last++) {
+        char text[2000], first[400] = "", result[64];
+        if (channels_last)
+            snprintf(first, sizeof first,
+                     "  %%v = const @v_%d_%d_1_1 : float32[%d,%d,1,1]\n"
+                     "  %%m = conv2d(%%x, %%v, none, [1, 1], [0, 0], [1, 1], 1) : float32[%d,%d,%d,%d]\n",
+                     c->in, c->in, c->in, c->in, c->images, c->in, c->h, c->w);
+        snprintf(result, sizeof result, "float32[%d,%d,%d,%d]", c->images, c->out, oh, ow);
+        const char *gelu = strcmp(c->after, "gelu") == 0 ? ", \"none\"" : "";
+        int length = snprintf(
+            text, sizeof text,
+            "func @forward(%%x: float32[%d,%d,%d,%d]) -> %s entry {\n%s"
+            "  %%w = const @w_%d_%d_%d_%d : float32[%d,%d,%d,%d]\n"
+            "  %%b = const @b_%d : float32[%d]\n"
+            "  %%a = conv2d(%%%s, %%w, %%b, [%d, %d], [%d, %d], [%d, %d], %d) : %s\n"
+            "  %%r = %s(%%a%s) : %s\n"
+            "  return %%r\n}\n",
+            c->images, c->in, c->h, c->w, result, first, c->out, c->in / c->groups, c->kh, c->kw,
+            c->out, c->in / c->groups, c->kh, c->kw, c->out, c->out, channels_last ? "m" : "x",
+            c->stride, c->stride, c->pad, c->pad, c->dilation, c->dilation, c->groups, result,
+            c->after, gelu, result);
+        ck_assert_int_lt(length, (int)sizeof text);
+        /* Sums of up to a hundred products of numbers below 2: 1e-5 of 1 + |x| is some ulp. */
+        check_text(text, 1 + channels_last, 1e-5, 0);
+    }
+}
+END_TEST
+
 START_TEST(composites) {
     check_text("func @forward(%x: float32[2,20], %h: float32[2,24], %c: float32[2,24]) -> Tuple[float32[2,24], float32[2,24]] entry {\n"
                "  %wi = const @w_96_20 : float32[96,20]\n"
@@ -516,6 +562,8 @@ int main(void) {
     tcase_add_test(tc, symbolic_attention);
     tcase_add_test(tc, masked_attention);
     tcase_add_test(tc, convolutions);
+    tcase_add_loop_test(tc, convolution_shapes, 0,
+                        (int)(sizeof convolution_cases / sizeof *convolution_cases));
     tcase_add_test(tc, composites);
     tcase_add_test(tc, concatenation);
     suite_add_tcase(suite, tc);

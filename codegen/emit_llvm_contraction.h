@@ -1,0 +1,60 @@
+/* codegen/emit_llvm_contraction.h - what the files that print contractions share: the plan of one,
+ * and the addresses that an item works with. */
+#ifndef CODEGEN_EMIT_LLVM_CONTRACTION_H
+#define CODEGEN_EMIT_LLVM_CONTRACTION_H
+
+#include "codegen/emit_llvm_kernel.h"
+
+enum { KN_PANEL = 16, KN_MAX_TILE = 32 };
+
+typedef struct kn_plan {
+    int rows, panels;       /* of the main micro-kernel */
+    int vectors;            /* in registers: accumulators of a row */
+    int variants[4];        /* row counts of micro-kernels, widest first */
+    int variant_count;
+    bool in_registers;      /* the epilogue works on accumulators, not on a tile in memory */
+    int64_t block;          /* rows of an item */
+    int64_t group;          /* panels of an item; 0: all */
+    rt_dim blocks, groups;
+    int64_t taps, length;   /* -1: not constant */
+    /* LINES: the images' lines of an item, copied with their padding: floats of a line, how many
+     * copies (planes) a line has, output lines of an item, input lines for them. */
+    int64_t line_floats, planes, out_lines, in_lines;
+    rt_dim table_bytes, packed_left_bytes, packed_right_bytes;
+} kn_plan;
+
+typedef struct kn_pieces {
+    kn_plan plan;
+    LLVMValueRef left, right;  /* of this batch */
+    LLVMValueRef table, packed_left, packed_right, tile;
+    LLVMValueRef row_begin, row_end; /* rows of this block */
+} kn_pieces;
+
+/* A tile of the product, rows x vectors of lanes, summed over taps and the terms of each. */
+typedef struct kn_tile {
+    int rows, vectors;
+    LLVMValueRef table;      /* addresses of the rows, for every tap; NULL: rows lie in steps */
+    int64_t table_step;      /* bytes from a tap's addresses to the next */
+    LLVMValueRef left;       /* row 0 at the first tap */
+    LLVMValueRef row_step;   /* bytes */
+    int64_t tap_step;        /* bytes */
+    int64_t term_step;       /* bytes from a term of a tap to the next */
+    LLVMValueRef taps, length;
+    LLVMValueRef right;      /* the first panel */
+    LLVMValueRef panel_bytes;
+} kn_tile;
+
+/* ---- emit_llvm_left.c: rows of the left operand, panels of a right one that is no constant ---- */
+void kn_emit_rows(kn_emitter *e, kn_pieces *x);
+void kn_emit_packed_right(kn_emitter *e, kn_pieces *x);
+LLVMValueRef kn_float_address(kn_emitter *e, LLVMValueRef base, LLVMValueRef index);
+
+/* ---- emit_llvm_tile.c: sums and epilogue of a tile in registers ---- */
+void kn_emit_tile_sums(kn_emitter *e, const kn_tile *t, LLVMValueRef *out_sums);
+/* m, column: of the first element; masks: lanes that exist, of each vector; NULL all. */
+void kn_emit_tile_stores(kn_emitter *e, int rows, int vectors, LLVMValueRef *sums, LLVMValueRef m,
+                         LLVMValueRef column, LLVMValueRef const *masks);
+/* Whether the epilogue is short enough, and of nodes that registers hold. */
+bool kn_fits_registers(const kn_kernel *k, int accumulators);
+
+#endif

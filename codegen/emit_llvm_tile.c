@@ -1,0 +1,199 @@
+/* codegen/emit_llvm_tile.c - a tile of a matrix product, from its first term to memory, in registers.
+ *
+ *   sums[i][j] = sum over t < taps, c < length of row(t, i)[c] * panel(j)[t * length + c][lanes of j]
+ *
+ * Rows lie in constant steps (matrices, lines of images), or at addresses of their own for every tap
+ * (convolutions without a copy of the image; an address of zeros stands for padding). The sums stay
+ * in registers until the epilogue has been applied and its results are stored: rows * vectors +
+ * vectors + 1 must not exceed the register file (14 x 2 vectors on AVX-512, 6 x 2 on AVX2), past
+ * that everything spills. */
+#include "codegen/emit_llvm_contraction.h"
+
+#include <string.h>
+
+enum { MAX_UNROLLED_TERMS = 8 };
+
+typedef struct sum_state {
+    const kn_tile *t;
+    int lanes, count;
+    LLVMValueRef rows[KN_MAX_TILE]; /* of this tap; NULL entries: row 0 and a constant step */
+    LLVMValueRef sums[KN_MAX_TILE];
+} sum_state;
+
+static bool is_constant(LLVMValueRef v, int64_t *out) {
+    if (!LLVMIsAConstantInt(v))
+        return false;
+    *out = LLVMConstIntGetSExtValue(v);
+    return true;
+}
+
+/* One term: terms [0, count) of the tap lie behind `at` (bytes) in every row and behind b. */
+static void emit_term(kn_emitter *e, sum_state *s, LLVMValueRef at, LLVMValueRef b, int64_t term) {
+    const kn_tile *t = s->t;
+    int per_panel = KN_PANEL / s->lanes;
+    LLVMTypeRef vector = kn_llvm_type(e, RT_float32, s->lanes);
+    LLVMValueRef columns[KN_MAX_TILE];
+    for (int j = 0; j < t->vectors; j++) {
+        LLVMValueRef panel = kn_address(e, b, kn_mul(e, t->panel_bytes, kn_i64(e, j / per_panel)));
+        panel = kn_address(e, panel, kn_i64(e, term * KN_PANEL * 4 + j % per_panel * s->lanes * 4));
+        columns[j] = LLVMBuildLoad2(e->b, vector, panel, "");
+        LLVMSetAlignment(columns[j], (unsigned)s->lanes * 4);
+    }
+    int64_t step = 0;
+    if (!t->table)
+        is_constant(t->row_step, &step);
+    for (int i = 0; i < t->rows; i++) {
+        LLVMValueRef row = s->rows[i] ? s->rows[i] : s->rows[0];
+        LLVMValueRef a = kn_address(e, row, at);
+        a = kn_address(e, a, kn_i64(e, term * t->term_step + (s->rows[i] ? 0 : i * step)));
+        a = LLVMBuildLoad2(e->b, e->unit->f32, a, "");
+        LLVMSetAlignment(a, 4);
+        a = kn_splat(e, a, s->lanes);
+        for (int j = 0; j < t->vectors; j++) {
+            LLVMValueRef *sum = &s->sums[i * t->vectors + j];
+            *sum = kn_fma(e, a, columns[j], *sum);
+        }
+    }
+}
+
+/* The terms of one tap; returns b behind them. */
+static LLVMValueRef emit_tap(kn_emitter *e, sum_state *s, LLVMValueRef b) {
+    const kn_tile *t = s->t;
+    int64_t length, step = 0;
+    /* Rows of lines overlap: unrolled, their common elements would be kept in registers that the
+     * sums need. */
+    bool overlaps = !t->table && is_constant(t->taps, &length) && length > 1 &&
+                    is_constant(t->row_step, &step) && is_constant(t->length, &length) &&
+                    step < length * t->term_step &&
+                    s->count * 2 > e->unit->target->vector_registers;
+    if (is_constant(t->length, &length) && length <= MAX_UNROLLED_TERMS && !overlaps) {
+        for (int64_t i = 0; i < length; i++)
+            emit_term(e, s, kn_i64(e, 0), b, i);
+        return kn_address(e, b, kn_i64(e, length * KN_PANEL * 4));
+    }
+    /* Few sums leave room in the front end for the loop's own work only if that is shared. */
+    int unroll = 1;
+    if (is_constant(t->length, &length))
+        while (unroll < 4 && s->count * unroll < 16 && length % (unroll * 2) == 0)
+            unroll *= 2;
+    s->sums[s->count] = b;
+    kn_loop terms;
+    kn_loop_begin(e, &terms, kn_i64(e, 0), t->length, unroll, s->sums, s->count + 1);
+    memcpy(s->sums, terms.phis, sizeof s->sums);
+    LLVMValueRef at = kn_mul(e, terms.index, kn_i64(e, t->term_step)), here = s->sums[s->count];
+    for (int u = 0; u < unroll; u++)
+        emit_term(e, s, at, here, u);
+    s->sums[s->count] = kn_address(e, here, kn_i64(e, unroll * KN_PANEL * 4));
+    kn_loop_end(e, &terms, s->sums);
+    memcpy(s->sums, terms.exit_phis, sizeof s->sums);
+    return s->sums[s->count];
+}
+
+static void find_rows(kn_emitter *e, sum_state *s, LLVMValueRef from) {
+    const kn_tile *t = s->t;
+    int64_t step;
+    memset(s->rows, 0, sizeof s->rows);
+    s->rows[0] = from;
+    if (!t->table && is_constant(t->row_step, &step))
+        return;
+    for (int i = 0; i < t->rows; i++)
+        s->rows[i] = t->table ? LLVMBuildLoad2(e->b, e->unit->pointer,
+                                               kn_address(e, from, kn_i64(e, i * 8)), "")
+                              : kn_address(e, from, kn_mul(e, t->row_step, kn_i64(e, i)));
+}
+
+void kn_emit_tile_sums(kn_emitter *e, const kn_tile *t, LLVMValueRef *out_sums) {
+    sum_state s = {.t = t, .lanes = e->width, .count = t->rows * t->vectors};
+    LLVMValueRef from = t->table ? t->table : t->left, b = t->right;
+    int64_t step = t->table ? t->table_step : t->tap_step, taps;
+    for (int i = 0; i < s.count; i++)
+        s.sums[i] = LLVMConstNull(kn_llvm_type(e, RT_float32, s.lanes));
+    if (is_constant(t->taps, &taps) && taps == 1) {
+        find_rows(e, &s, from);
+        emit_tap(e, &s, b);
+    } else {
+        kn_loop loop;
+        s.sums[s.count] = b;
+        s.sums[s.count + 1] = from;
+        kn_loop_begin(e, &loop, kn_i64(e, 0), t->taps, 1, s.sums, s.count + 2);
+        memcpy(s.sums, loop.phis, sizeof s.sums);
+        from = loop.phis[s.count + 1];
+        find_rows(e, &s, from);
+        b = emit_tap(e, &s, loop.phis[s.count]);
+        s.sums[s.count] = b;
+        s.sums[s.count + 1] = kn_address(e, from, kn_i64(e, step));
+        kn_loop_end(e, &loop, s.sums);
+        memcpy(s.sums, loop.exit_phis, sizeof s.sums);
+    }
+    memcpy(out_sums, s.sums, (size_t)s.count * sizeof *out_sums);
+}
+
+/* ---- the epilogue ---- */
+
+bool kn_fits_registers(const kn_kernel *k, int accumulators) {
+    int cost = 0;
+    for (int i = 0; i < k->node_count; i++) {
+        const kn_node *n = &k->nodes[i];
+        if (!n->is_needed || n->code == KN_CONSTANT || n->code == KN_TILE)
+            continue;
+        if (n->code == KN_INDEX) /* indices are relative to the tile here */
+            return false;
+        cost += kn_scalar_is_heavy(n->code) ? 30 : 1;
+    }
+    return cost * accumulators <= 400;
+}
+
+static void step_bases(kn_emitter *e, LLVMValueRef *bases, LLVMValueRef *store_bases, int row) {
+    kn_kernel *k = e->k;
+    int m = k->contraction.batch_count;
+    for (int i = 0; i < k->node_count; i++) {
+        const kn_access *a = &k->nodes[i].access;
+        if (k->nodes[i].code == KN_LOAD && k->nodes[i].is_needed)
+            e->bases[i] = kn_element(e, bases[i], kn_mul(e, kn_size(e, a->strides[m]), kn_i64(e, row)),
+                                     (int64_t)rt_dtype_size(a->element));
+    }
+    for (int i = 0; i < k->store_count; i++) {
+        const kn_access *a = &k->stores[i].access;
+        e->store_bases[i] =
+            kn_element(e, store_bases[i], kn_mul(e, kn_size(e, a->strides[m]), kn_i64(e, row)),
+                       (int64_t)rt_dtype_size(a->element));
+    }
+}
+
+static void *copy_of(kn_emitter *e, const void *from, size_t bytes) {
+    return memcpy(ts_arena_alloc(e->unit->arena, bytes + 1), from, bytes);
+}
+
+void kn_emit_tile_stores(kn_emitter *e, int rows, int vectors, LLVMValueRef *sums, LLVMValueRef m,
+                         LLVMValueRef column, LLVMValueRef const *masks) {
+    kn_kernel *k = e->k;
+    int m_dim = k->contraction.batch_count, n_dim = m_dim + 1;
+    size_t nodes = (size_t)k->node_count * sizeof *e->memo;
+    e->index[m_dim] = m;
+    e->index[n_dim] = column;
+    kn_prepare_bases(e, (1u << (n_dim + 1)) - 1);
+    LLVMValueRef *bases = copy_of(e, e->bases, nodes);
+    LLVMValueRef *store_bases =
+        copy_of(e, e->store_bases, (size_t)k->store_count * sizeof *store_bases);
+    LLVMValueRef *before = copy_of(e, e->memo, nodes), *shared = copy_of(e, e->memo, nodes);
+    for (int j = 0; j < vectors; j++) {
+        e->index[n_dim] = kn_i64(e, j * e->width);
+        e->mask = masks[j];
+        /* What all rows share (a bias) is loaded once. */
+        for (int i = 0; i < k->node_count; i++)
+            if (k->nodes[i].is_needed && !(k->nodes[i].dims & (1u << m_dim)))
+                kn_value(e, i);
+        memcpy(shared, e->memo, nodes);
+        for (int i = 0; i < rows; i++) {
+            step_bases(e, bases, store_bases, i);
+            e->tile_value = sums[i * vectors + j];
+            for (int st = 0; st < k->store_count; st++)
+                kn_emit_store_node(e, st);
+            memcpy(e->memo, shared, nodes);
+        }
+        memcpy(e->memo, before, nodes);
+        memcpy(e->bases, bases, nodes);
+    }
+    e->mask = NULL;
+    e->tile_value = NULL;
+}
