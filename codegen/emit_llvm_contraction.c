@@ -218,7 +218,10 @@ static void emit_tile(kn_emitter *e, kn_pieces *x, kn_tile *t, const column_step
                       LLVMValueRef m) {
     LLVMValueRef sums[KN_MAX_TILE];
     t->vectors = s->vectors;
-    kn_emit_tile_sums(e, t, sums);
+    if (kn_is_cached_row(e->k, &x->plan))
+        kn_emit_row_sums(e, t, x->tile, sums);
+    else
+        kn_emit_tile_sums(e, t, sums);
     if (x->plan.in_registers) {
         kn_emit_tile_stores(e, t->rows, t->vectors, sums, m, s->column, s->masks);
         return;
@@ -354,8 +357,8 @@ void kn_emit_contraction(kn_emitter *e) {
     memset(&x, 0, sizeof x);
     make_plan(k, e->unit->target, &x.plan);
     const kn_plan *p = &x.plan;
-    if (!p->in_registers) {
-        int floats = p->rows * (p->vectors > KN_PANEL / e->width ? p->vectors : KN_PANEL / e->width) * e->width;
+    if (!p->in_registers || kn_is_cached_row(k, p)) {
+        int floats = p->rows * ((p->vectors * e->width + KN_PANEL - 1) / KN_PANEL * KN_PANEL);
         LLVMValueRef tile_floats = LLVMConstInt(e->unit->i32, (unsigned)floats, 0);
         x.tile = LLVMBuildArrayAlloca(e->b, e->unit->f32, tile_floats, "");
         LLVMSetAlignment(x.tile, 64);

@@ -51,6 +51,10 @@ LLVMValueRef kn_float_address(kn_emitter *e, LLVMValueRef base, LLVMValueRef ind
 
 /* ---- emit_llvm_tile.c: sums and epilogue of a tile in registers ---- */
 void kn_emit_tile_sums(kn_emitter *e, const kn_tile *t, LLVMValueRef *out_sums);
+/* The same of one row whose weights a cache may hold from one call to the next, panel after panel,
+ * by way of `tile` in memory: emit_llvm_gemv.c. */
+bool kn_is_cached_row(const kn_kernel *k, const kn_plan *p);
+void kn_emit_row_sums(kn_emitter *e, const kn_tile *t, LLVMValueRef tile, LLVMValueRef *out_sums);
 /* m, column: of the first element; masks: lanes that exist, of each vector; NULL all. */
 void kn_emit_tile_stores(kn_emitter *e, int rows, int vectors, LLVMValueRef *sums, LLVMValueRef m,
                          LLVMValueRef column, LLVMValueRef const *masks);

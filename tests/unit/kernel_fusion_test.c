@@ -322,6 +322,12 @@ START_TEST(products) {
                "  %d = add.Tensor(%c, %a, 1) : float32[2,9,37]\n"
                "  return %d\n"
                "}\n", 1, 1e-5, 0);
+    check_text("func @forward(%x: float32[1,149]) -> float32[1,150] entry {\n"
+               "  %w = const @w_150_149 : float32[150,149]\n"
+               "  %a = linear(%x, %w, none) : float32[1,150]\n"
+               "  %c = relu(%a) : float32[1,150]\n"
+               "  return %c\n"
+               "}\n", 1, 1e-5, 0);
     const char *symbolic = "func @forward(%x: float32[N,20]) -> float32[N,37] entry {\n"
                "  %w = const @w_37_20 : float32[37,20]\n"
                "  %a = linear(%x, %w, none) : float32[N,37]\n"
