@@ -175,7 +175,7 @@ static bool is_argument(const kn_node *n) {
     return n->reduction == KN_RED_ARGMAX || n->reduction == KN_RED_ARGMIN;
 }
 
-static LLVMValueRef neutral(kn_emitter *e, const kn_node *n, rt_dtype type, int width) {
+LLVMValueRef kn_neutral(kn_emitter *e, const kn_node *n, rt_dtype type, int width) {
     bool is_float = rt_dtype_is_float(type);
     int bits = type == RT_bool ? 1 : (int)rt_dtype_size(type) * 8;
     int64_t lowest = type == RT_uint8 || type == RT_bool ? 0 : (int64_t)(-1ull << (bits - 1));
@@ -194,7 +194,7 @@ static LLVMValueRef neutral(kn_emitter *e, const kn_node *n, rt_dtype type, int 
     return LLVMConstNull(kn_llvm_type(e, type, width));
 }
 
-static LLVMValueRef combine(kn_emitter *e, const kn_node *n, rt_dtype type, LLVMValueRef v,
+LLVMValueRef kn_combine(kn_emitter *e, const kn_node *n, rt_dtype type, LLVMValueRef v,
                             LLVMValueRef acc, int width) {
     LLVMValueRef args[3] = {v, acc, NULL};
     switch (n->reduction) {
@@ -240,7 +240,7 @@ static void reductions_of(const kn_emitter *e, int stage, reduction_set *out) {
 static void initial_values(kn_emitter *e, const reduction_set *set, LLVMValueRef *acc) {
     for (int i = 0, c = 0; i < set->count; i++) {
         const kn_node *n = &e->k->nodes[set->nodes[i]];
-        acc[c++] = neutral(e, n, e->k->nodes[n->args[0]].type, e->width);
+        acc[c++] = kn_neutral(e, n, e->k->nodes[n->args[0]].type, e->width);
         if (is_argument(n))
             acc[c++] = LLVMConstNull(kn_llvm_type(e, RT_int64, e->width));
     }
@@ -260,9 +260,9 @@ static void accumulate(kn_emitter *e, const reduction_set *set, LLVMValueRef *ac
         }
         LLVMValueRef v = kn_vector_value(e, n->args[0]);
         if (rows && e->mask)
-            v = LLVMBuildSelect(e->b, e->mask, v, neutral(e, n, from->type, e->width), "");
+            v = LLVMBuildSelect(e->b, e->mask, v, kn_neutral(e, n, from->type, e->width), "");
         if (!is_argument(n)) {
-            acc[c] = combine(e, n, from->type, v, acc[c], e->width);
+            acc[c] = kn_combine(e, n, from->type, v, acc[c], e->width);
             c++;
             continue;
         }
@@ -288,12 +288,12 @@ static LLVMValueRef across_lanes(kn_emitter *e, const kn_node *n, rt_dtype type,
             high[i] = LLVMConstInt(e->unit->i32, (unsigned)(i + width / 2), 0);
         }
         if (width == 2) {
-            v = combine(e, n, type, lane(e, v, 1), lane(e, v, 0), 1);
+            v = kn_combine(e, n, type, lane(e, v, 1), lane(e, v, 0), 1);
             break;
         }
         LLVMValueRef a = LLVMBuildShuffleVector(e->b, v, v, LLVMConstVector(low, (unsigned)width / 2), "");
         LLVMValueRef b = LLVMBuildShuffleVector(e->b, v, v, LLVMConstVector(high, (unsigned)width / 2), "");
-        v = combine(e, n, type, b, a, width / 2);
+        v = kn_combine(e, n, type, b, a, width / 2);
     }
     return v;
 }
@@ -325,7 +325,7 @@ static void finish_rows(kn_emitter *e, const reduction_set *set, LLVMValueRef *a
         if (!is_argument(n)) {
             LLVMValueRef v = acc[c];
             for (int u = 1; u < copies; u++)
-                v = combine(e, n, type, acc[c + u * set->carried], v, e->width);
+                v = kn_combine(e, n, type, acc[c + u * set->carried], v, e->width);
             e->memo[set->nodes[i]] = e->width > 1 ? across_lanes(e, n, type, v) : v;
             c++;
             continue;
@@ -350,7 +350,7 @@ typedef struct serial_loops {
     int count;
 } serial_loops;
 
-static void window_range(kn_emitter *e, const kn_dim *d, LLVMValueRef *begin, LLVMValueRef *end) {
+void kn_window_range(kn_emitter *e, const kn_dim *d, LLVMValueRef *begin, LLVMValueRef *end) {
     /* Positions with 0 <= origin + i * dilation < input. */
     const kn_window *w = &d->window;
     LLVMValueRef origin = kn_sub(e, kn_mul(e, e->index[w->outer], kn_i64(e, w->stride)),
@@ -368,13 +368,13 @@ static void window_range(kn_emitter *e, const kn_dim *d, LLVMValueRef *begin, LL
 }
 
 /* The count of window positions, for means that leave padding out. */
-static void emit_count(kn_emitter *e) {
+void kn_emit_count(kn_emitter *e) {
     LLVMValueRef count = kn_i64(e, 1);
     for (int d = 0; d < e->k->dim_count; d++) {
         if (!e->k->dims[d].window.is_on)
             continue;
         LLVMValueRef begin, end;
-        window_range(e, &e->k->dims[d], &begin, &end);
+        kn_window_range(e, &e->k->dims[d], &begin, &end);
         count = kn_mul(e, count, kn_max(e, kn_sub(e, end, begin), kn_i64(e, 0)));
     }
     e->count = count;
@@ -389,7 +389,7 @@ static void open_serial(kn_emitter *e, serial_loops *s, LLVMValueRef *acc, int c
             continue;
         LLVMValueRef begin = kn_i64(e, 0), end = kn_size(e, dim->size);
         if (dim->window.is_on)
-            window_range(e, dim, &begin, &end);
+            kn_window_range(e, dim, &begin, &end);
         kn_loop *loop = &s->loops[s->count++];
         kn_loop_begin(e, loop, begin, end, 1, acc, count);
         for (int i = 0; i < count; i++)
@@ -651,7 +651,7 @@ static void emit_windows_inside(kn_emitter *e) {
         if (!dim->window.is_on)
             continue;
         LLVMValueRef begin, end;
-        window_range(e, dim, &begin, &end);
+        kn_window_range(e, dim, &begin, &end);
         LLVMValueRef whole = LLVMBuildAnd(
             e->b, LLVMBuildICmp(e->b, LLVMIntEQ, begin, kn_i64(e, 0), ""),
             LLVMBuildICmp(e->b, LLVMIntEQ, end, kn_size(e, dim->size), ""), "");
@@ -755,7 +755,7 @@ static void emit_nest(kn_emitter *e) {
     kn_prepare_bases(e, role_dims(k, KN_OUTER));
     for (int i = 0; i < k->node_count; i++)
         if (k->nodes[i].is_needed && k->nodes[i].code == KN_COUNT && !e->count)
-            emit_count(e);
+            kn_emit_count(e);
     emit_windows_inside(e);
     if (k->reduces_vector)
         emit_row_item(e);
@@ -773,7 +773,8 @@ void kn_emit_llvm(cg_unit *unit, kn_kernel *k, LLVMValueRef function) {
     } else if (k->attention.is_on) {
         kn_emit_attention(&e);
     } else if (!k->next) {
-        emit_nest(&e);
+        if (!kn_emit_window(&e))
+            emit_nest(&e);
     } else {
         /* Items of the parts stand behind one another. */
         LLVMValueRef first = kn_i64(&e, 0);

@@ -89,6 +89,18 @@ LLVMValueRef kn_vector_value(kn_emitter *e, int node); /* splat where needed */
 void kn_emit_store_node(kn_emitter *e, int store);
 void kn_prepare_bases(kn_emitter *e, uint32_t dims); /* addresses from the indices of `dims` */
 bool kn_is_uniform(const kn_emitter *e, const kn_node *n);
+/* Bases `count` steps of dim d behind these. */
+void kn_step_bases(kn_emitter *e, LLVMValueRef *bases, LLVMValueRef *store_bases, int d, int count);
+LLVMValueRef kn_neutral(kn_emitter *e, const kn_node *reduce, rt_dtype type, int width);
+LLVMValueRef kn_combine(kn_emitter *e, const kn_node *reduce, rt_dtype type, LLVMValueRef v,
+                        LLVMValueRef sum, int width);
+/* The positions of a window that lie inside of the input, for the index of its outer dim. */
+void kn_window_range(kn_emitter *e, const kn_dim *d, LLVMValueRef *begin, LLVMValueRef *end);
+void kn_emit_count(kn_emitter *e); /* sets e->count */
+
+/* ---- emit_llvm_window.c: depthwise convolution and pooling; false: a nest like others ---- */
+bool kn_plan_window(kn_kernel *k, const cg_target_info *target);
+bool kn_emit_window(kn_emitter *e);
 
 /* ---- emit_llvm_contraction.c ---- */
 ts_status kn_plan_contraction(kn_kernel *k, const cg_target_info *target) TS_WARN_UNUSED;

@@ -143,19 +143,18 @@ bool kn_fits_registers(const kn_kernel *k, int accumulators) {
     return cost * accumulators <= 400;
 }
 
-static void step_bases(kn_emitter *e, LLVMValueRef *bases, LLVMValueRef *store_bases, int row) {
+void kn_step_bases(kn_emitter *e, LLVMValueRef *bases, LLVMValueRef *store_bases, int d, int count) {
     kn_kernel *k = e->k;
-    int m = k->contraction.batch_count;
     for (int i = 0; i < k->node_count; i++) {
         const kn_access *a = &k->nodes[i].access;
         if (k->nodes[i].code == KN_LOAD && k->nodes[i].is_needed)
-            e->bases[i] = kn_element(e, bases[i], kn_mul(e, kn_size(e, a->strides[m]), kn_i64(e, row)),
+            e->bases[i] = kn_element(e, bases[i], kn_mul(e, kn_size(e, a->strides[d]), kn_i64(e, count)),
                                      (int64_t)rt_dtype_size(a->element));
     }
     for (int i = 0; i < k->store_count; i++) {
         const kn_access *a = &k->stores[i].access;
         e->store_bases[i] =
-            kn_element(e, store_bases[i], kn_mul(e, kn_size(e, a->strides[m]), kn_i64(e, row)),
+            kn_element(e, store_bases[i], kn_mul(e, kn_size(e, a->strides[d]), kn_i64(e, count)),
                        (int64_t)rt_dtype_size(a->element));
     }
 }
@@ -185,7 +184,7 @@ void kn_emit_tile_stores(kn_emitter *e, int rows, int vectors, LLVMValueRef *sum
                 kn_value(e, i);
         memcpy(shared, e->memo, nodes);
         for (int i = 0; i < rows; i++) {
-            step_bases(e, bases, store_bases, i);
+            kn_step_bases(e, bases, store_bases, m_dim, i);
             e->tile_value = sums[i * vectors + j];
             for (int st = 0; st < k->store_count; st++)
                 kn_emit_store_node(e, st);

@@ -285,8 +285,10 @@ ts_status kn_schedule(kn_kernel *k, const cg_target_info *target) {
         return kn_plan_attention(k, target);
     if (k->contraction.is_on)
         return kn_plan_contraction(k, target);
-    plan_items(k);
-    plan_saved_rows(k);
+    if (!kn_plan_window(k, target)) {
+        plan_items(k);
+        plan_saved_rows(k);
+    }
     if (k->work_items == RT_DIM_UNKNOWN)
         return ts_error_make(TS_ERR_UNSUPPORTED, "a kernel needs sizes that are known or named");
     /* Every size that is not constant becomes a parameter before emission starts. */

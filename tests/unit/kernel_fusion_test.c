@@ -468,6 +468,10 @@ static const convolution_case convolution_cases[] = {
     {2, 6, 12, 15, 8, 3, 2, 1, 0, 1, 2, "gelu"},        {1, 16, 9, 28, 40, 1, 1, 1, 0, 1, 1, "relu"},
     {1, 16, 7, 7, 72, 3, 3, 1, 1, 1, 1, "hardswish"},   {2, 32, 8, 9, 48, 1, 1, 1, 0, 1, 1, "silu"},
     {1, 20, 11, 13, 17, 3, 3, 2, 1, 1, 1, "relu"},      {1, 5, 3, 3, 6, 3, 3, 1, 5, 1, 1, "relu"},
+    /* depthwise: tiles at the ends of lines and between them, a short last one */
+    {1, 20, 13, 53, 20, 5, 5, 1, 2, 1, 20, "hardswish"}, {2, 33, 9, 70, 33, 3, 3, 2, 1, 1, 33, "silu"},
+    {1, 16, 8, 40, 16, 3, 3, 1, 2, 2, 16, "relu"},       {1, 72, 7, 7, 72, 7, 7, 1, 3, 1, 72, "relu"},
+    {1, 5, 4, 3, 5, 3, 3, 1, 4, 1, 5, "relu"},           {1, 8, 1, 64, 8, 1, 9, 4, 0, 1, 8, "relu"},
 };
 
 START_TEST(convolution_shapes) {
