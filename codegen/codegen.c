@@ -2,6 +2,7 @@
 #include "codegen/compile_llvm.h"
 #include "codegen/dialect.h"
 #include "codegen/emit_host.h"
+#include "codegen/weight_formats.h"
 #include "runtime/base/file.h"
 
 /* Emission and IR passes of one level; the unit is the caller's to release. Kernels of a device go
@@ -9,6 +10,7 @@
 static ts_status build_unit(cg_unit *unit, cg_program *program, const cg_options *options,
                             size_t level, ts_buffer *device_source) {
     TS_TRY(cg_unit_init(unit, options->levels[level], options, program->ir, program->arena));
+    unit->weights = program->packed;
     if (device_source) {
         unit->dialect = options->device == CG_DEVICE_CUDA ? &cg_dialect_cuda : &cg_dialect_opencl;
         unit->device_source = device_source;
@@ -139,6 +141,7 @@ ts_status cg_compile(ir_module *m, ts_arena *arena, const cg_options *options) {
     if (options->level_count == 0)
         return ts_error_make(TS_ERR_INVALID_INPUT, "expected a CPU level, found none");
     cg_program *program = cg_program_make(arena, m);
+    program->packed = kn_weight_store_make(arena);
     TS_TRY(cg_program_collect(program));
     ts_status status = NULL;
     switch (options->emit) {
@@ -152,5 +155,7 @@ ts_status cg_compile(ir_module *m, ts_arena *arena, const cg_options *options) {
     case CG_EMIT_PTX: status = write_device_text(program, options); break;
     }
     ts_status_release(program->error);
+    if (options->report)
+        kn_weight_store_report(program->packed, options->report);
     return status;
 }

@@ -8,7 +8,8 @@
 
 #include "ir/ir.h"
 
-typedef enum cg_level { CG_X86_64_V2, CG_X86_64_V3, CG_X86_64_V4, CG_NATIVE, CG_AARCH64 } cg_level;
+typedef enum cg_level { CG_X86_64_V2, CG_X86_64_V3, CG_X86_64_V4, CG_X86_64_V4_BF16, CG_NATIVE,
+                        CG_AARCH64 } cg_level;
 
 typedef struct cg_target_info { /* one row per level: codegen/targets.c */
     cg_level level;
@@ -17,6 +18,7 @@ typedef struct cg_target_info { /* one row per level: codegen/targets.c */
     int vector_bytes;      /* 16, 32, 64 */
     int vector_registers;  /* 16 or 32 */
     bool has_fma;
+    bool has_bf16; /* AVX512-BF16: dot products of bfloat16 pairs */
 } cg_target_info;
 
 const cg_target_info *cg_target_find(ts_str name); /* NULL: unknown */
@@ -26,11 +28,31 @@ typedef enum cg_emit { CG_EMIT_TSM, CG_EMIT_OBJ, CG_EMIT_SO, CG_EMIT_LLVM, CG_EM
 
 typedef enum cg_device { CG_DEVICE_CPU, CG_DEVICE_OPENCL, CG_DEVICE_CUDA } cg_device;
 
+/* How products keep their constant weights. */
+typedef enum cg_weights_dtype { CG_WEIGHTS_FLOAT32, CG_WEIGHTS_BF16, CG_WEIGHTS_INT8,
+                                CG_WEIGHTS_INT4 } cg_weights_dtype;
+
+typedef struct cg_weight_row { /* a weight that was rounded */
+    ts_str name;        /* "layer1.0.weight"; may be empty, then place says where it is used */
+    ts_place place;
+    const char *format; /* "int8" */
+    int64_t k, n;       /* length of the sums, columns */
+    double error;       /* |rounded - exact| / |exact|, Frobenius norms */
+} cg_weight_row;
+
+typedef struct cg_weight_report { /* memory of the compilation's arena */
+    cg_weight_row *rows;
+    size_t count, capacity;
+} cg_weight_report;
+
 typedef struct cg_options {
     const cg_target_info *const *levels;
     size_t level_count;
     int opt_level;
     bool fast_math;
+    cg_weights_dtype weights_dtype; /* of linear layers and matrices; bf16: of convolutions too */
+    bool computes_bf16; /* products with constant weights: operands in bfloat16, sums in float32 */
+    cg_weight_report *report; /* filled where not NULL */
     cg_emit emit;
     cg_device device;    /* kernels are made for it and for the CPU */
     ts_str cuda_arch;    /* "sm_80,sm_90": cubins beside PTX; may be empty */

@@ -448,7 +448,7 @@ static void put_base(clike *c, const kn_access *a, const char *name) {
 }
 
 static void put_right(clike *c) {
-    const kn_contraction *t = &c->k->contraction;
+    const kn_contraction *t = &c->k->contraction; /* float32: lower_weights.c sees to it */
     int n = t->batch_count + 1;
     if (t->right_is_packed) {
         ts_buffer_format(c->out, "right[((i%d >> 4) * ", n);

@@ -36,6 +36,15 @@ static void choose_tile(const kn_kernel *k, const cg_target_info *target, kn_pla
         most = 2;
         p->vectors = rows == 1 ? 8 : 4;
     }
+    if (k->contraction.format == KN_INT4) { /* codes and scales want registers, too */
+        if (lanes == 16) {
+            most = 12;
+            p->vectors = rows <= 2 ? 8 : rows <= 5 ? 4 : 2;
+        } else {
+            most = lanes == 8 ? 4 : 1;
+            p->vectors = rows == 1 || lanes == 4 ? 4 : 2;
+        }
+    }
     if (needed < p->vectors)
         p->vectors = needed > 0 ? (int)needed : 1;
     p->rows = rows < 1 ? 1 : rows < most ? (int)rows : most;
@@ -82,12 +91,17 @@ static void make_plan(kn_kernel *k, const cg_target_info *target, kn_plan *p) {
     p->length = has_table ? c->channels : known_or(c->k, -1);
     if (has_lines)
         plan_lines(k, p);
+    if (p->length >= 0)
+        p->length = kn_format_padded_k(c->format, p->length);
+    if (c->format == KN_BFLOAT16_DOT)
+        p->left_row_bytes = kn_dot_row_bytes(p->length);
     int64_t sum = known_or(c->k, 512);
     /* How many rows: their memory should stay in the second-level cache beside a panel. */
     int64_t row_bytes = c->left_kind == KN_LEFT_CONVOLUTION
                             ? c->channels * c->stride_h * c->stride_w * 4
-                            : sum * 4;
-    int64_t right_bytes = known_or(columns, 512) * sum * 4;
+                        : c->format == KN_BFLOAT16_DOT ? p->left_row_bytes
+                                                       : sum * 4;
+    int64_t right_bytes = known_or(columns, 512) * kn_format_panel_bytes(c->format, sum) / KN_PANEL;
     int64_t block = 384 * 1024 / (row_bytes > 0 ? row_bytes : 1);
     if (right_bytes <= 256 * 1024 || c->left_kind == KN_LEFT_PACKED)
         block = block < 8 * p->rows ? block : 8 * p->rows;
@@ -125,7 +139,9 @@ static void make_plan(kn_kernel *k, const cg_target_info *target, kn_plan *p) {
     /* Scratch: addresses, packed rows, packed columns. */
     p->table_bytes = has_table ? (block * p->taps * 8 + 63) / 64 * 64 : 0;
     p->packed_left_bytes = has_lines ? p->in_lines * p->planes * p->line_floats * 4 : 0;
-    if (c->left_kind == KN_LEFT_PACKED) /* room for the last vector of a row */
+    if (c->format == KN_BFLOAT16_DOT) /* and one row of floats, where these are gathered first */
+        p->packed_left_bytes = (block * p->left_row_bytes + 64 + (p->length + 32) * 4 + 63) / 64 * 64;
+    else if (c->left_kind == KN_LEFT_PACKED) /* room for the last vector of a row */
         p->packed_left_bytes = kn_dim_mul(
             k, kn_dim_ceil_div(k, kn_dim_mul(k, kn_dim_add(k, c->k, 32), block * 4), 64), 64);
     p->packed_right_bytes = 0;
@@ -269,9 +285,10 @@ static void emit_columns(kn_emitter *e, kn_pieces *x, const column_step *s) {
     kn_contraction *c = &e->k->contraction;
     const kn_plan *p = &x->plan;
     int64_t unit = p->planes == 1 ? c->channels : 1; /* of LINES: floats of a pixel */
-    kn_tile t = {.taps = kn_i64(e, p->taps), .term_step = 4};
+    kn_tile t = {.format = c->format, .taps = kn_i64(e, p->taps), .term_step = 4};
     t.length = p->length >= 0 ? kn_i64(e, p->length) : kn_size(e, c->k);
-    t.panel_bytes = kn_mul(e, kn_size(e, c->k), kn_i64(e, KN_PANEL * 4));
+    t.panel_bytes = c->format == KN_FLOAT32 ? kn_mul(e, kn_size(e, c->k), kn_i64(e, KN_PANEL * 4))
+                                            : kn_i64(e, kn_format_panel_bytes(c->format, c->k));
     LLVMValueRef panel = LLVMBuildUDiv(e->b, s->column, kn_i64(e, KN_PANEL), "");
     t.right = kn_address(e, x->right, kn_mul(e, panel, t.panel_bytes));
     LLVMValueRef count = kn_sub(e, x->row_end, x->row_begin);
@@ -285,6 +302,10 @@ static void emit_columns(kn_emitter *e, kn_pieces *x, const column_step *s) {
     }
     case KN_LEFT_PACKED:
         t.row_step = kn_mul(e, kn_size(e, kn_dim_add(e->k, c->k, 32)), kn_i64(e, 4));
+        if (c->format == KN_BFLOAT16_DOT) {
+            t.row_step = kn_i64(e, p->left_row_bytes);
+            t.term_step = 2;
+        }
         emit_tiles(e, x, &t, s, x->row_begin, x->packed_left, count);
         break;
     case KN_LEFT_CONVOLUTION:

@@ -5,7 +5,7 @@
 
 #include "codegen/emit_llvm_kernel.h"
 
-enum { KN_PANEL = 16, KN_MAX_TILE = 32 };
+enum { KN_MAX_TILE = 32 };
 
 typedef struct kn_plan {
     int rows, panels;       /* of the main micro-kernel */
@@ -21,6 +21,7 @@ typedef struct kn_plan {
      * copies (planes) a line has, output lines of an item, input lines for them. */
     int64_t line_floats, planes, out_lines, in_lines;
     rt_dim table_bytes, packed_left_bytes, packed_right_bytes;
+    int64_t left_row_bytes; /* of rows in bfloat16 */
 } kn_plan;
 
 typedef struct kn_pieces {
@@ -33,6 +34,7 @@ typedef struct kn_pieces {
 /* A tile of the product, rows x vectors of lanes, summed over taps and the terms of each. */
 typedef struct kn_tile {
     int rows, vectors;
+    kn_format format;        /* of the panels; length is whole steps of it */
     LLVMValueRef table;      /* addresses of the rows, for every tap; NULL: rows lie in steps */
     int64_t table_step;      /* bytes from a tap's addresses to the next */
     LLVMValueRef left;       /* row 0 at the first tap */
@@ -48,6 +50,27 @@ typedef struct kn_tile {
 void kn_emit_rows(kn_emitter *e, kn_pieces *x);
 void kn_emit_packed_right(kn_emitter *e, kn_pieces *x);
 LLVMValueRef kn_float_address(kn_emitter *e, LLVMValueRef base, LLVMValueRef index);
+
+/* ---- emit_llvm_formats.c: one step of a tile's sum, by format ---- */
+typedef struct kn_step {
+    const kn_tile *t;
+    LLVMValueRef raw[KN_MAX_TILE], scales[KN_MAX_TILE]; /* of each vector */
+} kn_step;
+
+int64_t kn_dot_row_bytes(int64_t k); /* from one row of bfloat16 to the next */
+/* count floats, `stride` apart (NULL: adjacent), rounded to `to`; zeros fill the last 16 lanes. */
+void kn_emit_dot_copy(kn_emitter *e, LLVMValueRef to, LLVMValueRef from, LLVMValueRef stride,
+                      int64_t count);
+/* Loads step number `step` behind b; k is the index of its first term in the row. */
+void kn_step_begin(kn_emitter *e, kn_step *s, LLVMValueRef b, int64_t step, LLVMValueRef k);
+/* A step has rounds: columns, then a of each row (`at` and `term` terms on), then multiply. */
+int kn_step_rounds(const kn_step *s);
+void kn_step_columns(kn_emitter *e, kn_step *s, int round, LLVMValueRef *columns);
+LLVMValueRef kn_step_row(kn_emitter *e, const kn_step *s, LLVMValueRef address);
+LLVMValueRef kn_step_multiply(kn_emitter *e, const kn_step *s, LLVMValueRef a, LLVMValueRef b,
+                              LLVMValueRef sum);
+/* What remains to be done to the finished sums. */
+void kn_step_finish(kn_emitter *e, const kn_tile *t, LLVMValueRef *sums);
 
 /* ---- emit_llvm_tile.c: sums and epilogue of a tile in registers ---- */
 void kn_emit_tile_sums(kn_emitter *e, const kn_tile *t, LLVMValueRef *out_sums);

@@ -125,6 +125,57 @@ static void emit_packed_row(kn_emitter *e, kn_pieces *x, LLVMValueRef row, LLVMV
     kn_loop_end(e, &loop, NULL);
 }
 
+/* Zeros behind a row of k elements, as far as a step of the format reads. */
+static void emit_row_padding(kn_emitter *e, LLVMValueRef row) {
+    const kn_contraction *c = &e->k->contraction;
+    if (c->format == KN_FLOAT32)
+        return;
+    for (int64_t i = c->k; i < kn_format_padded_k(c->format, c->k); i++)
+        LLVMBuildStore(e->b, LLVMConstNull(e->unit->f32), kn_float_address(e, row, kn_i64(e, i)));
+}
+
+/* One row of the image as a row of bfloat16, k in the order (kernel_h, kernel_w, channel). */
+static void emit_dot_patch(kn_emitter *e, kn_pieces *x, LLVMValueRef row, LLVMValueRef m) {
+    kn_contraction *c = &e->k->contraction;
+    LLVMValueRef out[3];
+    split_row(e, m, out);
+    LLVMValueRef image = kn_mul(e, out[0], kn_size(e, c->image_stride));
+    LLVMValueRef h0 = origin(e, out[1], c->stride_h, c->pad_h);
+    LLVMValueRef w0 = origin(e, out[2], c->stride_w, c->pad_w);
+    kn_loop h, w;
+    kn_loop_begin(e, &h, kn_i64(e, 0), kn_i64(e, c->kernel_h), 1, &row, 1);
+    LLVMValueRef ih = kn_add(e, h0, kn_mul(e, h.index, kn_i64(e, c->dilation_h)));
+    LLVMValueRef h_in = is_inside(e, ih, c->input_h);
+    LLVMValueRef line = kn_add(e, image, kn_mul(e, ih, kn_size(e, c->h_stride)));
+    LLVMValueRef to = h.phis[0];
+    kn_loop_begin(e, &w, kn_i64(e, 0), kn_i64(e, c->kernel_w), 1, &to, 1);
+    LLVMValueRef iw = kn_add(e, w0, kn_mul(e, w.index, kn_i64(e, c->dilation_w)));
+    LLVMValueRef inside = LLVMBuildAnd(e->b, h_in, is_inside(e, iw, c->input_w), "");
+    LLVMValueRef pixel = kn_add(e, line, kn_mul(e, iw, kn_size(e, c->w_stride)));
+    LLVMValueRef from = LLVMBuildSelect(e->b, inside, kn_float_address(e, x->left, pixel),
+                                        e->buffers[c->zeros_buffer], "");
+    kn_emit_dot_copy(e, w.phis[0], from, NULL, c->channels);
+    LLVMValueRef next = kn_element(e, w.phis[0], kn_i64(e, c->channels), 2);
+    kn_loop_end(e, &w, &next);
+    next = w.exit_phis[0];
+    kn_loop_end(e, &h, &next);
+}
+
+static void emit_dot_row(kn_emitter *e, kn_pieces *x, LLVMValueRef row, LLVMValueRef from,
+                         LLVMValueRef m) {
+    kn_contraction *c = &e->k->contraction;
+    if (c->kernel_h == 0) {
+        kn_emit_dot_copy(e, row, from, c->left_k == 1 ? NULL : kn_size(e, c->left_k), c->k);
+    } else if (c->term_c == 1) {
+        emit_dot_patch(e, x, row, m);
+    } else {
+        LLVMValueRef floats = kn_address(
+            e, x->packed_left, kn_i64(e, x->plan.block * x->plan.left_row_bytes + 64));
+        emit_packed_patch(e, x, floats, m);
+        kn_emit_dot_copy(e, row, floats, NULL, c->k);
+    }
+}
+
 /* ---- lines: images copied with their padding ---- */
 
 /* One vector of a line from float x on, of which lanes [from, to) are of the image. */
@@ -226,6 +277,9 @@ void kn_emit_rows(kn_emitter *e, kn_pieces *x) {
     LLVMValueRef from = kn_float_address(e, x->left, kn_mul(e, m, kn_size(e, c->left.strides[m_dim])));
     if (c->left_kind == KN_LEFT_CONVOLUTION) {
         emit_convolution_addresses(e, x, loop.index, m);
+    } else if (c->format == KN_BFLOAT16_DOT) {
+        LLVMValueRef row = kn_element(e, x->packed_left, loop.index, x->plan.left_row_bytes);
+        emit_dot_row(e, x, row, from, m);
     } else {
         LLVMValueRef length = kn_size(e, kn_dim_add(e->k, c->k, 32));
         LLVMValueRef row = kn_float_address(e, x->packed_left, kn_mul(e, loop.index, length));
@@ -233,6 +287,7 @@ void kn_emit_rows(kn_emitter *e, kn_pieces *x) {
             emit_packed_patch(e, x, row, m);
         else
             emit_packed_row(e, x, row, from);
+        emit_row_padding(e, row);
     }
     kn_loop_end(e, &loop, NULL);
 }

@@ -27,31 +27,29 @@ static bool is_constant(LLVMValueRef v, int64_t *out) {
     return true;
 }
 
-/* One term: terms [0, count) of the tap lie behind `at` (bytes) in every row and behind b. */
-static void emit_term(kn_emitter *e, sum_state *s, LLVMValueRef at, LLVMValueRef b, int64_t term) {
+/* Step number `step` (of the format: one term, or a few) behind `at` (bytes) in every row and behind
+ * b; k is the index of the first term. */
+static void emit_step(kn_emitter *e, sum_state *s, LLVMValueRef at, LLVMValueRef b, int64_t step,
+                      LLVMValueRef k) {
     const kn_tile *t = s->t;
-    int per_panel = KN_PANEL / s->lanes;
-    LLVMTypeRef vector = kn_llvm_type(e, RT_float32, s->lanes);
     LLVMValueRef columns[KN_MAX_TILE];
-    for (int j = 0; j < t->vectors; j++) {
-        LLVMValueRef panel = kn_address(e, b, kn_mul(e, t->panel_bytes, kn_i64(e, j / per_panel)));
-        panel = kn_address(e, panel, kn_i64(e, term * KN_PANEL * 4 + j % per_panel * s->lanes * 4));
-        columns[j] = LLVMBuildLoad2(e->b, vector, panel, "");
-        LLVMSetAlignment(columns[j], (unsigned)s->lanes * 4);
-    }
-    int64_t step = 0;
+    kn_step parts = {.t = t};
+    int64_t row_step = 0, first = step * kn_format_step(t->format);
     if (!t->table)
-        is_constant(t->row_step, &step);
-    for (int i = 0; i < t->rows; i++) {
-        LLVMValueRef row = s->rows[i] ? s->rows[i] : s->rows[0];
-        LLVMValueRef a = kn_address(e, row, at);
-        a = kn_address(e, a, kn_i64(e, term * t->term_step + (s->rows[i] ? 0 : i * step)));
-        a = LLVMBuildLoad2(e->b, e->unit->f32, a, "");
-        LLVMSetAlignment(a, 4);
-        a = kn_splat(e, a, s->lanes);
-        for (int j = 0; j < t->vectors; j++) {
-            LLVMValueRef *sum = &s->sums[i * t->vectors + j];
-            *sum = kn_fma(e, a, columns[j], *sum);
+        is_constant(t->row_step, &row_step);
+    kn_step_begin(e, &parts, b, step, k);
+    for (int round = 0; round < kn_step_rounds(&parts); round++) {
+        kn_step_columns(e, &parts, round, columns);
+        for (int i = 0; i < t->rows; i++) {
+            LLVMValueRef row = s->rows[i] ? s->rows[i] : s->rows[0];
+            LLVMValueRef a = kn_address(e, row, at);
+            a = kn_address(e, a, kn_i64(e, (first + round) * t->term_step +
+                                               (s->rows[i] ? 0 : i * row_step)));
+            a = kn_step_row(e, &parts, a);
+            for (int j = 0; j < t->vectors; j++) {
+                LLVMValueRef *sum = &s->sums[i * t->vectors + j];
+                *sum = kn_step_multiply(e, &parts, a, columns[j], *sum);
+            }
         }
     }
 }
@@ -59,31 +57,32 @@ static void emit_term(kn_emitter *e, sum_state *s, LLVMValueRef at, LLVMValueRef
 /* The terms of one tap; returns b behind them. */
 static LLVMValueRef emit_tap(kn_emitter *e, sum_state *s, LLVMValueRef b) {
     const kn_tile *t = s->t;
-    int64_t length, step = 0;
+    int64_t length, row_step = 0, step = kn_format_step(t->format);
+    int64_t step_bytes = kn_format_step_bytes(t->format);
     /* Rows of lines overlap: unrolled, their common elements would be kept in registers that the
      * sums need. */
     bool overlaps = !t->table && is_constant(t->taps, &length) && length > 1 &&
-                    is_constant(t->row_step, &step) && is_constant(t->length, &length) &&
-                    step < length * t->term_step &&
+                    is_constant(t->row_step, &row_step) && is_constant(t->length, &length) &&
+                    row_step < length * t->term_step &&
                     s->count * 2 > e->unit->target->vector_registers;
     if (is_constant(t->length, &length) && length <= MAX_UNROLLED_TERMS && !overlaps) {
-        for (int64_t i = 0; i < length; i++)
-            emit_term(e, s, kn_i64(e, 0), b, i);
-        return kn_address(e, b, kn_i64(e, length * KN_PANEL * 4));
+        for (int64_t i = 0; i < length / step; i++)
+            emit_step(e, s, kn_i64(e, 0), b, i, kn_i64(e, i * step));
+        return kn_address(e, b, kn_i64(e, length / step * step_bytes));
     }
     /* Few sums leave room in the front end for the loop's own work only if that is shared. */
     int unroll = 1;
     if (is_constant(t->length, &length))
-        while (unroll < 4 && s->count * unroll < 16 && length % (unroll * 2) == 0)
+        while (unroll < 4 && s->count * unroll < 16 && length % (unroll * 2 * step) == 0)
             unroll *= 2;
     s->sums[s->count] = b;
     kn_loop terms;
-    kn_loop_begin(e, &terms, kn_i64(e, 0), t->length, unroll, s->sums, s->count + 1);
+    kn_loop_begin(e, &terms, kn_i64(e, 0), t->length, unroll * step, s->sums, s->count + 1);
     memcpy(s->sums, terms.phis, sizeof s->sums);
     LLVMValueRef at = kn_mul(e, terms.index, kn_i64(e, t->term_step)), here = s->sums[s->count];
     for (int u = 0; u < unroll; u++)
-        emit_term(e, s, at, here, u);
-    s->sums[s->count] = kn_address(e, here, kn_i64(e, unroll * KN_PANEL * 4));
+        emit_step(e, s, at, here, u, kn_add(e, terms.index, kn_i64(e, u * step)));
+    s->sums[s->count] = kn_address(e, here, kn_i64(e, unroll * step_bytes));
     kn_loop_end(e, &terms, s->sums);
     memcpy(s->sums, terms.exit_phis, sizeof s->sums);
     return s->sums[s->count];
@@ -125,6 +124,7 @@ void kn_emit_tile_sums(kn_emitter *e, const kn_tile *t, LLVMValueRef *out_sums) 
         kn_loop_end(e, &loop, s.sums);
         memcpy(s.sums, loop.exit_phis, sizeof s.sums);
     }
+    kn_step_finish(e, t, s.sums);
     memcpy(out_sums, s.sums, (size_t)s.count * sizeof *out_sums);
 }
 

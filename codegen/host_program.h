@@ -65,6 +65,7 @@ typedef struct cg_program {
     cg_weight_part *parts;
     size_t part_count, part_capacity;
     uint64_t weight_bytes;
+    struct kn_weight_store *packed; /* constants of kernels, shared by levels */
     ir_function **functions; /* reachable, in the order of emission */
     size_t function_count, function_capacity;
     cg_entry_row *entries;

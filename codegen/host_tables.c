@@ -223,8 +223,13 @@ static void put_meta(const cg_options *options, ts_buffer *b) {
     for (size_t i = 0; i < options->level_count; i++)
         ts_buffer_format(&levels, "%s%s", i ? "," : "", options->levels[i]->name);
     ts_buffer text = {0};
-    ts_buffer_format(&text, "-O%d%s", options->opt_level,
-                     options->fast_math ? " --fast-math" : "");
+    static const char *const weights[] = {[CG_WEIGHTS_FLOAT32] = "",
+                                          [CG_WEIGHTS_BF16] = " --weights-dtype=bf16",
+                                          [CG_WEIGHTS_INT8] = " --weights-dtype=int8",
+                                          [CG_WEIGHTS_INT4] = " --weights-dtype=int4"};
+    ts_buffer_format(&text, "-O%d%s%s%s", options->opt_level,
+                     options->fast_math ? " --fast-math" : "", weights[options->weights_dtype],
+                     options->computes_bf16 ? " --dtype=bf16" : "");
     tsm_put_u32(b, 5);
     tsm_put_str(b, TS_STR("compiler"));
     tsm_put_str(b, TS_STR("tsc " TSC_VERSION));

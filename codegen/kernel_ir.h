@@ -19,6 +19,7 @@
 #define CODEGEN_KERNEL_IR_H
 
 #include "codegen/codegen_internal.h"
+#include "codegen/weight_formats.h"
 
 enum { KN_MAX_DIMS = 8, KN_MAX_STAGES = 8 };
 
@@ -115,6 +116,7 @@ typedef struct kn_contraction {
     int zeros_buffer; /* a constant buffer of zeros, [channels] */
     /* Right operand: a packed constant ([batch...][panels][k][16]), or packed at run time. */
     bool right_is_packed;
+    kn_format format; /* of a packed constant, else FLOAT32; with BFLOAT16_DOT rows are PACKED */
     kn_access right;  /* packed: offset and strides of batch dims; else also n */
     rt_dim right_k;
 } kn_contraction;

@@ -75,6 +75,11 @@ bool lw_is_anchor(lowering *l, const ir_op *op);
 ts_status lw_anchor(lowering *l);
 /* Builds dims, score and accesses for a body that is an attention. */
 ts_status lw_attention(lowering *l, const ir_attention *a);
+/* ---- lower_weights.c ---- */
+kn_format lw_weight_format(const lowering *l, bool is_convolution, const kn_matrices *m);
+/* Makes the matrices the contraction's right operand; the left one is set already. Returns the
+ * size of one, in units of float32. */
+int64_t lw_pack_weights(lowering *l, kn_format format, const kn_matrices *m);
 /* ---- lower_kernel.c ---- */
 /* What is stored as result `index`, its views undone, and where its elements go. */
 ts_status lw_output(lowering *l, size_t index, ir_value **out_value, ir_strided *out_strided);

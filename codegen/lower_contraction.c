@@ -26,13 +26,15 @@ static ts_status unsupported(const lowering *l, const char *why) {
 
 /* ---- constants seen through views ---- */
 
-static bool constant_view(lowering *l, const ir_value *v, const float **out, ir_strided *s,
+static bool constant_view(lowering *l, const ir_value *v, kn_matrices *out, ir_strided *s,
                           int depth) {
     if (depth > 32)
         return false;
     const float *data = lw_constant_floats(l, v);
     if (data) {
-        *out = data;
+        out->data = data;
+        out->name = v->def->weight_name;
+        out->place = l->anchor->place;
         return ir_strided_dense(l->ir, v->type, IR_LAYOUT_CONTIGUOUS, s);
     }
     ir_strided in;
@@ -40,19 +42,6 @@ static bool constant_view(lowering *l, const ir_value *v, const float **out, ir_
            constant_view(l, v->def->operands[0], out, &in, depth + 1) &&
            ir_strided_apply(l->ir, v->def, &in, s);
 }
-
-/* panels[panel][k][16] of a matrix whose element (k, n) is data[k * k_stride + n * n_stride]. */
-static void pack_panels(float *to, const float *data, int64_t k_count, int64_t n_count,
-                        int64_t k_stride, int64_t n_stride) {
-    for (int64_t p = 0; p * PANEL < n_count; p++)
-        for (int64_t k = 0; k < k_count; k++)
-            for (int64_t j = 0; j < PANEL; j++) {
-                int64_t n = p * PANEL + j;
-                *to++ = n < n_count ? data[k * k_stride + n * n_stride] : 0;
-            }
-}
-
-static int64_t panel_floats(int64_t k, int64_t n) { return (n + PANEL - 1) / PANEL * PANEL * k; }
 
 /* ---- pieces of a contraction ---- */
 
@@ -101,33 +90,32 @@ static bool batch_strides(lowering *l, const ir_strided *s, int batch_count, kn_
 static ts_status set_right(lowering *l, ir_value *v, bool is_transposed) {
     kn_contraction *c = &K->contraction;
     int batch = c->batch_count, n_dim = batch + 1;
-    const float *data;
+    kn_matrices m = {.count = 1, .k = c->k, .middle = 1};
     ir_strided s;
     c->right.element = RT_float32;
-    if (constant_view(l, v, &data, &s, 0)) {
+    if (constant_view(l, v, &m, &s, 0)) {
         if (s.rank < 2)
             return unsupported(l, "a vector operand");
         int r = s.rank;
-        int64_t k_stride = s.strides[is_transposed ? r - 1 : r - 2];
-        int64_t n_stride = s.strides[is_transposed ? r - 2 : r - 1];
-        int64_t n = s.sizes[is_transposed ? r - 2 : r - 1], k = c->k;
-        int64_t matrices = 1;
+        m.inner = m.k > 0 ? m.k : 1;
+        m.inner_stride = s.strides[is_transposed ? r - 1 : r - 2];
+        m.n_stride = s.strides[is_transposed ? r - 2 : r - 1];
+        m.n = s.sizes[is_transposed ? r - 2 : r - 1];
         for (int d = 0; d < r - 2; d++)
-            matrices *= s.sizes[d];
-        if (matrices > 4096)
+            m.count *= s.sizes[d];
+        if (m.count > 4096)
             return unsupported(l, "too many constant matrices");
-        int64_t each = panel_floats(k, n);
-        float *packed = ts_arena_array(l->unit->arena, (size_t)(each * matrices) + 1, sizeof *packed);
-        for (int64_t i = 0; i < matrices; i++) {
+        int64_t *offsets = ts_arena_array(l->unit->arena, (size_t)m.count + 1, sizeof *offsets);
+        for (int64_t i = 0; i < m.count; i++) {
             int64_t from = s.offset, rest = i;
             for (int d = r - 3; d >= 0; d--) {
                 from += rest % s.sizes[d] * s.strides[d];
                 rest /= s.sizes[d];
             }
-            pack_panels(packed + i * each, data + from, k, n, k_stride, n_stride);
+            offsets[i] = from;
         }
-        c->right_is_packed = true;
-        c->right.buffer = kn_add_constant(K, packed, (size_t)(each * matrices) * sizeof *packed);
+        m.offsets = offsets;
+        int64_t each = lw_pack_weights(l, lw_weight_format(l, false, &m), &m);
         ir_strided dense = s;
         dense.offset = 0;
         int64_t stride = each;
@@ -400,26 +388,29 @@ static ts_status depthwise(lowering *l, const window *w, const float *weight, in
     return lw_stores(l);
 }
 
-/* weight [O, C/groups, kh, kw] as panels of each group, k in the order that the left side has. */
-static void pack_filters(lowering *l, const float *weight, int64_t groups, int64_t out,
-                         const window *w) {
+/* weight [O, C/groups, kh, kw] as a matrix for each group, k in the order that the left side has.
+ * Returns the floats of one. */
+static int64_t pack_filters(lowering *l, const ir_value *weight, const float *data, int64_t groups,
+                            int64_t out, const window *w, kn_format format) {
     kn_contraction *c = &K->contraction;
     int64_t in = c->channels, taps = w->kernel[0] * w->kernel[1];
-    int64_t k = in * taps, each = panel_floats(k, out);
-    float *packed = ts_arena_array(l->unit->arena, (size_t)(each * groups) + 1, sizeof *packed);
-    float *ordered = ts_arena_array(l->unit->arena, (size_t)(k * out) + 1, sizeof *ordered);
-    for (int64_t g = 0; g < groups; g++) {
-        for (int64_t o = 0; o < out; o++)
-            for (int64_t ch = 0; ch < in; ch++)
-                for (int64_t t = 0; t < taps; t++)
-                    ordered[o * k + ch * c->term_c + t / w->kernel[1] * c->term_h +
-                            t % w->kernel[1] * c->term_w] =
-                        weight[((g * out + o) * in + ch) * taps + t];
-        pack_panels(packed + g * each, ordered, k, out, 1, k);
+    int64_t *offsets = ts_arena_array(l->unit->arena, (size_t)groups, sizeof *offsets);
+    for (int64_t g = 0; g < groups; g++)
+        offsets[g] = g * out * in * taps;
+    kn_matrices m = {.data = data, .offsets = offsets, .count = groups, .k = in * taps, .n = out,
+                     .inner = in * taps, .middle = 1, .inner_stride = 1, .n_stride = in * taps,
+                     .name = weight->def->weight_name, .place = l->anchor->place};
+    if (c->term_c == 1 && taps > 1) { /* (tap, channel) */
+        m.inner = in;
+        m.inner_stride = taps;
+        m.outer_stride = 1;
+    } else if (c->term_h != w->kernel[1] && taps > 1) { /* (kernel_h, channel, kernel_w) */
+        m.inner = w->kernel[1];
+        m.middle = in;
+        m.middle_stride = taps;
+        m.outer_stride = w->kernel[1];
     }
-    c->right_is_packed = true;
-    c->right.element = RT_float32;
-    c->right.buffer = kn_add_constant(K, packed, (size_t)(each * groups) * sizeof *packed);
+    return lw_pack_weights(l, format, &m);
 }
 
 /* Lines of the image may be copied with their padding where everything is known and a line is not
@@ -457,6 +448,24 @@ static void order_terms(kn_contraction *c, bool interleaved) {
         c->term_h = c->kernel_w;
         c->term_c = c->kernel_h * c->kernel_w;
     }
+}
+
+/* The format of the filters. It may change the left side: a tap of whole steps is read in place,
+ * others are copied; few channels stay lines of float32. */
+static kn_format convolution_format(lowering *l, const kn_matrices *m) {
+    kn_contraction *c = &K->contraction;
+    kn_format format = lw_weight_format(l, true, m);
+    if (format == KN_FLOAT32)
+        return format;
+    if (c->left_kind == KN_LEFT_LINES) {
+        if (c->channels < 16)
+            return KN_FLOAT32;
+        c->left_kind = KN_LEFT_PACKED;
+    }
+    if (c->left_kind == KN_LEFT_CONVOLUTION && format != KN_BFLOAT16_DOT &&
+        c->channels % kn_format_step(format) != 0)
+        c->left_kind = KN_LEFT_PACKED;
+    return format;
 }
 
 static ts_status convolution(lowering *l) {
@@ -535,16 +544,17 @@ static ts_status convolution(lowering *l) {
         c->left_kind = KN_LEFT_CONVOLUTION;
     else
         c->left_kind = may_copy_lines(c, &interleaved) ? KN_LEFT_LINES : KN_LEFT_PACKED;
+    kn_format format = convolution_format(l, &(kn_matrices){.k = in * taps, .n = out, .count = groups});
     order_terms(c, interleaved);
-    pack_filters(l, filters, groups, out, &w);
+    int64_t each = pack_filters(l, weight, filters, groups, out, &w, format);
     if (is_matrix) {
         c->left.strides[oh] = w.h_stride;
         c->left.strides[ow] = w.w_stride;
         c->kernel_h = c->kernel_w = 0;
     }
     if (gd >= 0)
-        c->right.strides[gd] = panel_floats(c->k, out);
-    if (c->left_kind == KN_LEFT_CONVOLUTION) {
+        c->right.strides[gd] = each;
+    if (has_rows && !is_matrix) {
         float *zeros = ts_arena_array(l->unit->arena, (size_t)in, sizeof *zeros);
         c->zeros_buffer = kn_add_constant(K, zeros, (size_t)in * sizeof *zeros);
     }

@@ -33,6 +33,7 @@ uint64_t cg_target_features(const cg_target_info *t) {
     case CG_X86_64_V2: return v2;
     case CG_X86_64_V3: return v3;
     case CG_X86_64_V4: return v3 | TSM_CPU_AVX512;
+    case CG_X86_64_V4_BF16: return v3 | TSM_CPU_AVX512 | TSM_CPU_AVX512_BF16;
     case CG_NATIVE: /* what its vector width implies; the rest is this machine's own affair */
         if (strncmp(t->triple, "x86_64", 6) != 0)
             return TSM_CPU_NEON;

@@ -19,6 +19,7 @@ uint64_t rt_cpu_features(void) {
         __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
         __builtin_cpu_supports("avx512vl"))
         f |= TSM_CPU_AVX512;
+    f |= __builtin_cpu_supports("avx512bf16") ? TSM_CPU_AVX512_BF16 : 0;
     f |= __builtin_cpu_supports("avx512vnni") ? TSM_CPU_AVX512_VNNI : 0;
 #elif defined(__aarch64__)
     f |= TSM_CPU_NEON;
@@ -35,7 +36,7 @@ size_t rt_cpu_names(uint64_t features, char *out, size_t capacity) {
     } rows[] = {{TSM_CPU_SSE42, "SSE4.2"}, {TSM_CPU_POPCNT, "POPCNT"}, {TSM_CPU_AVX, "AVX"},
                 {TSM_CPU_AVX2, "AVX2"},    {TSM_CPU_FMA, "FMA"},       {TSM_CPU_BMI2, "BMI2"},
                 {TSM_CPU_F16C, "F16C"},    {TSM_CPU_AVX512, "AVX-512 (F, BW, CD, DQ, VL)"},
-                {TSM_CPU_NEON, "NEON"}};
+                {TSM_CPU_AVX512_BF16, "AVX512-BF16"}, {TSM_CPU_NEON, "NEON"}};
     size_t n = 0;
     if (capacity)
         out[0] = 0;

@@ -11,7 +11,7 @@
 #include "passes/passes.h"
 #include "runtime/base/file.h"
 #ifdef TS_HAVE_LLVM
-#include "codegen/codegen.h"
+#include "tools/compile_precision.h"
 #endif
 
 enum { FOLD_BYTES = 64 << 20, FOLD_OPS = 10000000 };
@@ -126,7 +126,7 @@ static ts_status choose_target(compilation *c, pass_target *out) {
         const cg_target_info *info = cg_target_find(ts_str_of(c->options->levels[i]));
         if (!info)
             return ts_error_make(TS_ERR_INVALID_INPUT, "--cpu: level '%.40s' is unknown; there are "
-                                 "x86-64-v2, x86-64-v3, x86-64-v4, native, aarch64",
+                                 "x86-64-v2, x86-64-v3, x86-64-v4, x86-64-v4-bf16, native, aarch64",
                                  c->options->levels[i]);
         if (i == 0)
             out->vector_bytes = info->vector_bytes;
@@ -222,6 +222,7 @@ static ts_status emit_code(compilation *c) {
     const cg_target_info **levels = TS_NEW_ARRAY(c->arena, const cg_target_info *, o->level_count);
     for (size_t i = 0; i < o->level_count; i++)
         levels[i] = cg_target_find(ts_str_of(o->levels[i]));
+    cg_weight_report report = {0};
     cg_options options = {.levels = levels, .level_count = o->level_count,
                           .opt_level = o->opt_level, .fast_math = o->fast_math,
                           .emit = emits[o->emit], .output_path = ts_str_of(o->output),
@@ -229,8 +230,16 @@ static ts_status emit_code(compilation *c) {
                           .device = ts_str_is(o->device, "opencl") ? CG_DEVICE_OPENCL
                                     : ts_str_is(o->device, "cuda") ? CG_DEVICE_CUDA
                                                                    : CG_DEVICE_CPU,
-                          .cuda_arch = o->cuda_arch, .nvrtc_path = o->nvrtc_path};
-    return cg_compile(c->module, c->arena, &options);
+                          .cuda_arch = o->cuda_arch, .nvrtc_path = o->nvrtc_path,
+                          .weights_dtype = ts_str_is(o->weights_dtype, "int8")   ? CG_WEIGHTS_INT8
+                                           : ts_str_is(o->weights_dtype, "int4") ? CG_WEIGHTS_INT4
+                                           : ts_str_is(o->weights_dtype, "bf16") ? CG_WEIGHTS_BF16
+                                                                                 : CG_WEIGHTS_FLOAT32,
+                          .computes_bf16 = o->computes_bf16, .report = &report};
+    TS_TRY(cg_compile(c->module, c->arena, &options));
+    if (!o->computes_bf16 && !o->weights_dtype.length)
+        return NULL;
+    return tsc_precision_report(c->arena, c->module, &options, &c->example, c->callbacks);
 #else
     (void)c;
     return ts_error_make(TS_ERR_UNSUPPORTED, "this tsc was built without code generation "

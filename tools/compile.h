@@ -32,6 +32,8 @@ typedef struct tsc_options {
     size_t level_count;
     int opt_level;
     bool fast_math;
+    ts_str weights_dtype; /* "bf16", "int8", "int4"; empty: float32 */
+    bool computes_bf16;
     const ts_str *passes; /* --passes, NULL where not given */
     size_t pass_count;
     ts_str stop_after;
@@ -45,7 +47,7 @@ typedef struct tsc_callbacks {
     void *user;
     void (*text)(void *user, ts_str text);             /* --emit of a text without -o */
     void (*dump)(void *user, ts_str name, ts_str text); /* one pass's dump */
-    void (*note)(void *user, ts_str text);             /* --stats */
+    void (*note)(void *user, ts_str text); /* --stats, losses of precision */
     /* Once, at the end: everything that was reported. status stays the caller's. */
     void (*report)(void *user, const fe_diagnostics *diagnostics, ts_status status);
 } tsc_callbacks;

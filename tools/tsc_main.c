@@ -32,12 +32,16 @@ static const option_row rows[] = {
     {"--emit", NULL, OPTION_VALUE, "KIND", "tsm, obj, so, tsir, llvm, asm, cuda, ptx, opencl,\n"
      "ast [tsm, or by the name of the output]", NULL},
     {"--target", NULL, OPTION_VALUE, "NAME", "cpu, cuda or opencl [cpu]", NULL},
-    {"--cpu", NULL, OPTION_LIST, "LEVEL,...", "x86-64-v2, -v3, -v4, native, aarch64; several go\n"
-     "into one file and the processor chooses\n[x86-64-v3,x86-64-v4]", NULL},
+    {"--cpu", NULL, OPTION_LIST, "LEVEL,...", "x86-64-v2, -v3, -v4, -v4-bf16, native, aarch64;\n"
+     "several go into one file, the processor chooses\n[x86-64-v3,x86-64-v4; x86-64-v4-bf16 for --dtype=bf16]", NULL},
     {"--cuda-arch", NULL, OPTION_VALUE, "LIST", "sm_80,sm_90", NULL},
     {"--nvrtc", NULL, OPTION_VALUE, "PATH", "the NVRTC library", NULL},
     {"How:", NULL, OPTION_HEADING, NULL, NULL, NULL},
     {"-O", NULL, OPTION_JOINED, "0..3", "-O0 unfused, -O2 the default, -O3 slower compile", NULL},
+    {"--dtype", NULL, OPTION_VALUE, "TYPE", "bf16: products and convolutions with constant weights\n"
+     "multiply in bfloat16 and sum in float32 [float32]", NULL},
+    {"--weights-dtype", NULL, OPTION_VALUE, "TYPE", "int8 or int4: weights of linear layers, rounded;\n"
+     "bf16: of convolutions too; arithmetic is float32\n[float32]", NULL},
     {"--fast-math", NULL, OPTION_FLAG, NULL, "reorder sums, approximate functions",
      "kernels have one arithmetic"},
     {"--tune", NULL, OPTION_FLAG, NULL, "measure variants on this machine", "there is no tuner"},
@@ -190,10 +194,31 @@ static ts_status read_inputs(driver *d) {
     return NULL;
 }
 
+/* --dtype and --weights-dtype. */
+static ts_status read_precision(driver *d) {
+    static const char *const dtypes[] = {"float32", "bf16", NULL};
+    static const char *const weights[] = {"float32", "bf16", "int8", "int4", NULL};
+    const char *dtype = options_get(&d->line, "--dtype");
+    const char *kept = options_get(&d->line, "--weights-dtype");
+    if (dtype && strcmp(dtype, "float32") != 0 && strcmp(dtype, "bf16") != 0)
+        return options_unknown_word("--dtype", dtype, dtypes);
+    d->compile.computes_bf16 = dtype && strcmp(dtype, "bf16") == 0;
+    size_t i = 0;
+    while (kept && weights[i] && strcmp(weights[i], kept) != 0)
+        i++;
+    if (!weights[i])
+        return options_unknown_word("--weights-dtype", kept, weights);
+    d->compile.weights_dtype = kept && i ? ts_str_of(kept) : (ts_str){0};
+    if ((d->compile.computes_bf16 || d->compile.weights_dtype.length) && d->compile.device.length)
+        return ts_error_make(TS_ERR_INVALID_INPUT, "%s is for --target=cpu: kernels of a device are "
+                             "float32", d->compile.computes_bf16 ? "--dtype" : "--weights-dtype");
+    return NULL;
+}
+
 static ts_status read_levels(driver *d) {
     size_t count = 0;
     ts_str *list = split_list(options_all(&d->line, "--cpu"), &count);
-    d->levels = calloc(count + 2, sizeof *d->levels);
+    d->levels = calloc(count + 3, sizeof *d->levels);
     size_t bytes = 1;
     for (size_t i = 0; i < count; i++)
         bytes += list[i].length + 1;
@@ -213,6 +238,8 @@ static ts_status read_levels(driver *d) {
          * doubles the speed of products where the processor has it. Files of one level get v3. */
         d->levels[count++] = "x86-64-v3";
         d->levels[count++] = "x86-64-v4";
+        if (d->compile.computes_bf16)
+            d->levels[count++] = "x86-64-v4-bf16";
     }
     d->compile.levels = d->levels;
     d->compile.level_count = count;
@@ -372,6 +399,7 @@ static ts_status read_options(driver *d) {
     d->dump_dir = options_get(line, "--dump-dir");
     TS_TRY(read_target(d));
     TS_TRY(read_inputs(d));
+    TS_TRY(read_precision(d));
     TS_TRY(read_levels(d));
     TS_TRY(read_passes(d));
     TS_TRY(read_emit(d));
