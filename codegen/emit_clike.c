@@ -78,7 +78,8 @@ static void put_offset(clike *c, const kn_access *a, int count) {
     }
 }
 
-static void put_element(clike *c, const kn_access *a, int count) {
+/* more: a node whose value is added to the index; -1 none. */
+static void put_element(clike *c, const kn_access *a, int count, int more) {
     const char *type = memory_type(a->element);
     if (!type) {
         unsupported(c, "an element type");
@@ -86,6 +87,8 @@ static void put_element(clike *c, const kn_access *a, int count) {
     }
     ts_buffer_format(c->out, "((%s%s *)(b%d + o%d))[", c->d->global, type, a->buffer, a->buffer);
     put_offset(c, a, count);
+    if (more >= 0)
+        ts_buffer_format(c->out, " + v%d", more);
     ts_buffer_char(c->out, ']');
 }
 
@@ -165,7 +168,7 @@ static void put_expression(clike *c, const kn_node *n) {
             ts_buffer_format(c->out, n->type == RT_bool ? "p%d != 0" : "p%d", n->param);
         break;
     case KN_LOAD:
-        put_element(c, &n->access, c->k->dim_count);
+        put_element(c, &n->access, c->k->dim_count, n->args[0]);
         if (n->access.element == RT_bool)
             ts_buffer_text(c->out, " != 0");
         break;
@@ -213,7 +216,7 @@ static void put_node(clike *c, int index) {
 static void put_store(clike *c, const kn_store *s) {
     put_node(c, s->node);
     line(c);
-    put_element(c, &s->access, c->k->dim_count);
+    put_element(c, &s->access, c->k->dim_count, -1);
     const char *type = memory_type(s->access.element);
     if (s->access.element == RT_bool)
         ts_buffer_format(c->out, " = v%d != 0;\n", s->node);

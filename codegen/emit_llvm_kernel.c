@@ -87,6 +87,24 @@ static LLVMValueRef lane_numbers(kn_emitter *e) {
     return LLVMConstVector(lanes, (unsigned)e->width);
 }
 
+/* A load whose offset is a node's value: one for the vector, or one for each lane. */
+static LLVMValueRef load_at(kn_emitter *e, int index, int width) {
+    const kn_node *n = &e->k->nodes[index], *offset = &e->k->nodes[n->args[0]];
+    int64_t bytes = (int64_t)rt_dtype_size(n->access.element);
+    LLVMValueRef base = access_address(e, e->bases[index], &n->access);
+    LLVMValueRef mask = width > 1 ? e->mask : NULL;
+    if (kn_is_uniform(e, offset))
+        return kn_emit_load(e, kn_element(e, base, kn_value(e, n->args[0]), bytes),
+                            width > 1 ? vector_stride(e, &n->access) : NULL, n->access.element,
+                            width, mask);
+    LLVMValueRef lanes = kn_vector_value(e, n->args[0]), stride = vector_stride(e, &n->access);
+    LLVMValueRef numbers = lane_numbers(e);
+    if (stride)
+        numbers = LLVMBuildMul(e->b, numbers, kn_splat(e, stride, width), "");
+    return kn_emit_gather(e, base, LLVMBuildAdd(e->b, lanes, numbers, ""), n->access.element, width,
+                          mask);
+}
+
 static LLVMValueRef emit_node(kn_emitter *e, int index) {
     const kn_node *n = &e->k->nodes[index];
     bool uniform = kn_is_uniform(e, n);
@@ -104,6 +122,8 @@ static LLVMValueRef emit_node(kn_emitter *e, int index) {
         return kn_emit_cast(e, bits, RT_int64, n->type, 1);
     }
     case KN_LOAD:
+        if (n->args[0] >= 0)
+            return load_at(e, index, width);
         return kn_emit_load(e, access_address(e, e->bases[index], &n->access),
                             uniform ? NULL : vector_stride(e, &n->access), n->access.element, width,
                             uniform ? NULL : e->mask);

@@ -52,6 +52,9 @@ bool kn_scalar_has_type(kn_code code, rt_dtype type); /* type of the arguments *
 /* Memory: width elements from address on, `stride` elements apart (i64, NULL: adjacent). */
 LLVMValueRef kn_emit_load(kn_emitter *e, LLVMValueRef address, LLVMValueRef stride,
                           rt_dtype element, int width, LLVMValueRef mask);
+/* Of each lane the element at its own offset (i64 vector, elements). */
+LLVMValueRef kn_emit_gather(kn_emitter *e, LLVMValueRef address, LLVMValueRef offsets,
+                            rt_dtype element, int width, LLVMValueRef mask);
 void kn_emit_store(kn_emitter *e, LLVMValueRef value, LLVMValueRef address, LLVMValueRef stride,
                    rt_dtype element, int width, LLVMValueRef mask);
 

@@ -459,6 +459,21 @@ LLVMValueRef kn_emit_load(kn_emitter *e, LLVMValueRef address, LLVMValueRef stri
     return from_memory(e, v, element, width);
 }
 
+LLVMValueRef kn_emit_gather(kn_emitter *e, LLVMValueRef address, LLVMValueRef offsets,
+                            rt_dtype element, int width, LLVMValueRef mask) {
+    LLVMTypeRef type = kn_vector_of(memory_type(e, element), width);
+    int64_t bytes = (int64_t)rt_dtype_size(element);
+    if (width == 1)
+        return kn_emit_load(e, kn_element(e, address, offsets, bytes), NULL, element, 1, mask);
+    offsets = LLVMBuildMul(e->b, offsets, kn_int_constant(e, RT_int64, width, bytes), "");
+    LLVMValueRef addresses = LLVMBuildGEP2(e->b, e->unit->i8, address, &offsets, 1, "");
+    LLVMValueRef all = LLVMConstAllOnes(LLVMVectorType(e->unit->i1, (unsigned)width));
+    LLVMTypeRef types[2] = {type, LLVMTypeOf(addresses)};
+    LLVMValueRef args[4] = {addresses, LLVMConstInt(e->unit->i32, (unsigned)bytes, 0),
+                            mask ? mask : all, LLVMConstNull(type)};
+    return from_memory(e, kn_intrinsic(e, "llvm.masked.gather", types, 2, args, 4), element, width);
+}
+
 void kn_emit_store(kn_emitter *e, LLVMValueRef value, LLVMValueRef address, LLVMValueRef stride,
                    rt_dtype element, int width, LLVMValueRef mask) {
     LLVMTypeRef scalar = memory_type(e, element), type = kn_vector_of(scalar, width);

@@ -124,6 +124,16 @@ int kn_load(kn_kernel *k, const kn_access *access) {
     return kn_add_node(k, n);
 }
 
+int kn_load_at(kn_kernel *k, const kn_access *access, int offset) {
+    rt_dtype type = access->element;
+    if (type == RT_float16 || type == RT_bfloat16)
+        type = RT_float32;
+    kn_node n = blank(KN_LOAD, type);
+    n.access = *access;
+    n.args[0] = offset;
+    return kn_add_node(k, n);
+}
+
 int kn_reduce(kn_kernel *k, kn_reduction reduction, int a) {
     rt_dtype type = k->nodes[a].type;
     if (reduction == KN_RED_ARGMAX || reduction == KN_RED_ARGMIN)

@@ -26,7 +26,7 @@ enum { KN_MAX_DIMS = 8, KN_MAX_STAGES = 8 };
 typedef enum kn_code {
     KN_CONSTANT, /* number or integer, by type */
     KN_PARAM,    /* scalar operand number `param` of the kernel's parameters */
-    KN_LOAD,
+    KN_LOAD,     /* args[0]: int64 node, elements behind the access; -1 none */
     KN_TILE,     /* the contraction's result at (m, n) */
     KN_INDEX,    /* int64: the index in dim `dim` */
     KN_COUNT,    /* int64: how many window positions of this item are inside the input */
@@ -176,6 +176,7 @@ int kn_op2(kn_kernel *k, kn_code code, int a, int b); /* both of one type */
 int kn_op3(kn_kernel *k, kn_code code, int a, int b, int c);
 int kn_cast(kn_kernel *k, int a, rt_dtype type);
 int kn_load(kn_kernel *k, const kn_access *access);
+int kn_load_at(kn_kernel *k, const kn_access *access, int offset); /* int64 node: elements behind */
 int kn_reduce(kn_kernel *k, kn_reduction reduction, int a);
 void kn_add_store(kn_kernel *k, int node, const kn_access *access);
 int kn_add_constant(kn_kernel *k, const void *data, size_t bytes); /* -> its buffer's index */

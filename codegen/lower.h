@@ -8,6 +8,7 @@
 
 #include "codegen/kernel_ir.h"
 #include "ir/attention_form.h"
+#include "ir/resize_form.h"
 #include "ir/strided_view.h"
 
 typedef struct lw_index {
@@ -70,6 +71,7 @@ int lw_reduction(lowering *l, const ir_op *op, size_t result, const lw_map *map)
 /* Shape that op reduces and which of its dims; false: op is no reduction that kernels know. */
 bool lw_reduction_space(lowering *l, const ir_op *op, const ir_type **out_shape,
                         uint32_t *out_reduced);
+int lw_resize(lowering *l, const ir_op *op, const ir_resize *form, const lw_map *map);
 bool lw_is_anchor(lowering *l, const ir_op *op);
 /* Builds dims, contraction and stores for a body around an anchor. */
 ts_status lw_anchor(lowering *l);

@@ -244,6 +244,9 @@ static int compute(lowering *l, ir_value *v, const lw_map *map) {
         return through_view(l, v->def, map);
     if (lw_is_reduction(l, v->def))
         return lw_reduction(l, v->def, v->index, map);
+    ir_resize resize;
+    if (ir_resize_of(l->ir, v->def, &resize))
+        return lw_resize(l, v->def, &resize, map);
     return lw_pointwise(l, v->def, map);
 }
 

@@ -55,7 +55,7 @@ static void analyse_nodes(kn_kernel *k) {
             n->is_heavy = n->is_heavy || (from->is_heavy && n->code != KN_REDUCE);
         }
         switch (n->code) {
-        case KN_LOAD: n->dims = access_dims(k, &n->access); break;
+        case KN_LOAD: n->dims |= access_dims(k, &n->access); break;
         case KN_TILE: n->dims = (1u << k->dim_count) - 1; break;
         case KN_INDEX: n->dims = 1u << n->dim; break;
         case KN_COUNT:

@@ -1,5 +1,6 @@
 /* ir/kernel_form.c - see kernel_form.h. */
 #include "ir/kernel_form.h"
+#include "ir/resize_form.h"
 
 #include <string.h>
 
@@ -466,6 +467,9 @@ ir_kernel_form ir_kernel_form_of(ir_module *m, const ir_op *op) {
                    ? IR_FORM_ROWS
                    : IR_FORM_REDUCTION;
     }
+    ir_resize resize;
+    if (ir_resize_of(m, op, &resize))
+        return IR_FORM_RESIZE;
     ir_pointwise p = ir_pointwise_of(op);
     return p != IR_P_COUNT && pointwise_fits(m, op, p) ? IR_FORM_POINTWISE : IR_FORM_NONE;
 }

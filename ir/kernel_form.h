@@ -14,6 +14,7 @@ typedef enum ir_kernel_form {
     IR_FORM_ROWS,        /* softmax, layer norm: reduces inside, gives the whole shape */
     IR_FORM_CONTRACTION,
     IR_FORM_CONCAT,      /* cat, stack of a few tensors: a kernel of its own */
+    IR_FORM_RESIZE,      /* upsampling between known sizes; its input lies in memory */
     IR_FORM_WINDOW       /* pooling; depthwise convolution is a contraction to the outside */
 } ir_kernel_form;
 

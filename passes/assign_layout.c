@@ -10,6 +10,7 @@
  *
  * Needs: fuse. Keeps: all but the layout in types. Cost: one walk. */
 #include "ir/kernel_form.h"
+#include "ir/resize_form.h"
 #include "passes/pass_internal.h"
 
 static bool is_image(const ir_type *t) {
@@ -22,7 +23,7 @@ static bool is_image(const ir_type *t) {
 }
 
 /* Whether the kernel reads the parameter by pointwise operators, reductions and windows alone. */
-static bool reads_plainly(const ir_value *parameter) {
+static bool reads_plainly(ir_module *m, const ir_value *parameter) {
     for (size_t i = 0; i < parameter->use_count; i++) {
         const ir_op *user = parameter->uses[i].op;
         ir_anchor a = ir_anchor_of(user);
@@ -33,6 +34,9 @@ static bool reads_plainly(const ir_value *parameter) {
         if (user->opcode == IR_OP_LIST && user->results[0]->use_count == 1 &&
             ir_is_concat(user->results[0]->uses[0].op) &&
             !ir_is_stack(user->results[0]->uses[0].op))
+            continue;
+        ir_resize resize;
+        if (is_first && ir_resize_of(m, user, &resize))
             continue;
         if (user->opcode != IR_OP_CORE || a != IR_A_NONE)
             return false;
@@ -46,11 +50,11 @@ static bool reads_plainly(const ir_value *parameter) {
     return true;
 }
 
-static bool only_kernels_read(const ir_value *v) {
+static bool only_kernels_read(ir_module *m, const ir_value *v) {
     for (size_t i = 0; i < v->use_count; i++) {
         const ir_op *user = v->uses[i].op;
         if (user->opcode != IR_OP_KERNEL ||
-            !reads_plainly(user->regions[0]->parameters[v->uses[i].operand]))
+            !reads_plainly(m, user->regions[0]->parameters[v->uses[i].operand]))
             return false;
     }
     return v->use_count > 0;
@@ -86,7 +90,7 @@ static void assign_block(pass_context *ctx, ir_module *m, ir_block *block, int d
             continue;
         for (size_t r = 0; r < op->result_count; r++) {
             ir_value *v = op->results[r];
-            if (!is_image(v->type) || !is_stored_plainly(op, r) || !only_kernels_read(v))
+            if (!is_image(v->type) || !is_stored_plainly(op, r) || !only_kernels_read(m, v))
                 continue;
             const ir_type *t = ir_type_tensor(m, v->type->dtype, v->type->rank, v->type->dims,
                                               IR_LAYOUT_CHANNELS_LAST);

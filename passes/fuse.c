@@ -18,6 +18,7 @@
  * Needs: infer_types, functionalise. Keeps: types. Why last: everything that looks at operators by
  * name must have run. Cost: each root looks back over at most MAX_LOOK operators. */
 #include "ir/attention_form.h"
+#include "ir/resize_form.h"
 #include "passes/pass_internal.h"
 
 #include <string.h>
@@ -31,6 +32,7 @@ typedef struct group {
     ir_op *outputs[MAX_OUTPUTS]; /* members whose result others read too, after the root */
     size_t output_count;
     bool has_anchor;
+    bool has_resize; /* no product then: its tiles have no such places */
     bool has_reduction;
     bool stands_alone; /* nothing else may join */
     uint32_t reduced;
@@ -68,11 +70,12 @@ typedef struct readers {
     bool any;         /* a member, or a view that members read, uses it */
     bool all;         /* nobody else does */
     bool through_view; /* some read it through a view */
-    bool by_anchor;   /* the contraction reads it */
+    bool by_anchor;   /* the contraction, or what reads at places of its own, reads it */
 } readers;
 
-static void look_at_users(const group *g, const ir_op *op, const ir_block *block, readers *out,
-                          int depth) {
+static void look_at_users(ir_module *m, const group *g, const ir_op *op, const ir_block *block,
+                          readers *out, int depth) {
+    ir_resize resize;
     for (size_t r = 0; r < op->result_count; r++) {
         const ir_value *v = op->results[r];
         for (size_t i = 0; i < v->use_count; i++) {
@@ -83,12 +86,12 @@ static void look_at_users(const group *g, const ir_op *op, const ir_block *block
             }
             out->any = true;
             if (user->number == MARK_MEMBER) {
-                if (ir_anchor_of(user) != IR_A_NONE)
+                if (ir_anchor_of(user) != IR_A_NONE || ir_resize_of(m, user, &resize))
                     out->by_anchor = true;
                 continue;
             }
             out->through_view = true;
-            look_at_users(g, user, block, out, depth + 1);
+            look_at_users(m, g, user, block, out, depth + 1);
         }
     }
 }
@@ -142,8 +145,8 @@ static bool may_join(ir_module *m, group *g, ir_op *op, ir_kernel_form form, con
             return true;
         return is_reduced_shape(m, g, t);
     case IR_FORM_CONTRACTION: case IR_FORM_WINDOW:
-        if (g->has_anchor || g->has_reduction || r->through_view || !same_dims(m, t, g->space) ||
-            ir_attention_of(m, op, &attention))
+        if (g->has_anchor || g->has_reduction || g->has_resize || r->through_view ||
+            !same_dims(m, t, g->space) || ir_attention_of(m, op, &attention))
             return false;
         /* Every member so far becomes epilogue: all must have the product's shape. */
         for (size_t i = 0; i < g->count; i++)
@@ -151,6 +154,8 @@ static bool may_join(ir_module *m, group *g, ir_op *op, ir_kernel_form form, con
                 !same_dims(m, g->members[i]->results[0]->type, t))
                 return false;
         return true;
+    case IR_FORM_RESIZE:
+        return !g->has_anchor && !g->has_reduction && !r->through_view && same_dims(m, t, g->space);
     case IR_FORM_ROWS: case IR_FORM_REDUCTION: {
         const ir_type *x = op->operands[0]->type;
         uint32_t reduced = ir_reduced_dims(m, op);
@@ -175,6 +180,8 @@ static bool may_join(ir_module *m, group *g, ir_op *op, ir_kernel_form form, con
 static void join(ir_module *m, group *g, ir_op *op, ir_kernel_form form) {
     if (is_anchor_form(form))
         g->has_anchor = true;
+    if (form == IR_FORM_RESIZE)
+        g->has_resize = true;
     if ((form == IR_FORM_ROWS || form == IR_FORM_REDUCTION) && !g->has_reduction)
         set_reduction(m, g, op, form == IR_FORM_ROWS);
     add_member(g, op);
@@ -228,7 +235,7 @@ static void grow(fusion *f, group *g) {
         if (op->number != MARK_NONE) /* marked as a part of the stored view */
             continue;
         readers r = {.all = true};
-        look_at_users(g, op, block, &r, 0);
+        look_at_users(f->m, g, op, block, &r, 0);
         if (!r.any)
             continue;
         ir_kernel_form form = ir_kernel_form_of(f->m, op);
@@ -476,6 +483,21 @@ static bool take_attention(fusion *f, group *g) {
     return g->has_anchor = g->stands_alone = true;
 }
 
+/* A part of a concatenation that was only upsampled for it is written where it belongs. */
+static void take_resized_parts(fusion *f, group *g) {
+    const ir_op *list = g->root->operands[0]->def;
+    size_t wanted = list->operand_count;
+    ir_resize resize;
+    for (ir_op *op = g->root->previous; op && wanted > 0 && !stops_fusion(op); op = op->previous)
+        for (size_t i = 0; i < list->operand_count; i++)
+            if (list->operands[i]->def == op) {
+                wanted--;
+                if (list->operands[i]->use_count == 1 && g->count < MAX_MEMBERS &&
+                    ir_resize_of(f->m, op, &resize))
+                    add_member(g, op);
+            }
+}
+
 static bool start(fusion *f, group *g, ir_op *op) {
     memset(g, 0, sizeof *g);
     g->root = op;
@@ -488,9 +510,11 @@ static bool start(fusion *f, group *g, ir_op *op) {
     case IR_FORM_NONE: return false;
     case IR_FORM_VIEW: return view_must_copy(f, op) && start_with_view(f, g, op);
     case IR_FORM_POINTWISE: case IR_FORM_CONTRACTION: case IR_FORM_WINDOW: case IR_FORM_ROWS:
-    case IR_FORM_REDUCTION: case IR_FORM_CONCAT:
+    case IR_FORM_REDUCTION: case IR_FORM_CONCAT: case IR_FORM_RESIZE:
         g->stands_alone = form == IR_FORM_CONCAT;
         join(f->m, g, op, form);
+        if (form == IR_FORM_CONCAT)
+            take_resized_parts(f, g);
         return true;
     }
     return false;

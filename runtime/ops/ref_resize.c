@@ -2,139 +2,15 @@
  * antialiasing.
  *
  * Each output position of a dimension is a weighted sum of input positions, so every mode is a
- * table of taps, and the dimensions are resized one after the other. Source positions are computed
- * in float32 unless the tensor is float64, as PyTorch does, because rounding decides which element
- * is nearest. */
+ * table of taps (resize_taps.c), and the dimensions are resized one after the other. */
 #include <math.h>
 #include <stdlib.h>
 
 #include "runtime/ops/contraction.h"
-
-typedef enum filter {
-    FILTER_NEAREST,
-    FILTER_NEAREST_EXACT,
-    FILTER_LINEAR,
-    FILTER_CUBIC,
-    FILTER_LINEAR_AA,
-    FILTER_CUBIC_AA,
-    FILTER_LANCZOS_AA
-} filter;
-
-typedef struct taps {
-    int64_t width; /* taps for each output position */
-    int64_t *index;
-    double *weight;
-} taps;
-
-static double cubic_near(double x, double a) { return ((a + 2) * x - (a + 3)) * x * x + 1; }
-static double cubic_far(double x, double a) { return ((a * x - 5 * a) * x + 8 * a) * x - 4 * a; }
-
-static double sinc(double x) {
-    const double pi = 3.14159265358979323846;
-    return x == 0 ? 1 : sin(pi * x) / (pi * x);
-}
-
-static double filter_weight(filter f, double x) {
-    x = fabs(x);
-    if (f == FILTER_LINEAR_AA)
-        return x < 1 ? 1 - x : 0;
-    if (f == FILTER_LANCZOS_AA)
-        return x < 3 ? sinc(x) * sinc(x / 3) : 0;
-    return x < 1 ? cubic_near(x, -0.5) : x < 2 ? cubic_far(x, -0.5) : 0;
-}
-
-/* Rounds where PyTorch's arithmetic would. */
-static double in_type(bool is_double, double x) { return is_double ? x : (double)(float)x; }
-
-/* scale: input positions per output position. */
-static double scale_of(bool is_double, filter f, int64_t in, int64_t out, bool align, double given) {
-    if (align && f != FILTER_NEAREST && f != FILTER_NEAREST_EXACT)
-        return out > 1 ? in_type(is_double, (double)(in - 1) / (double)(out - 1)) : 0;
-    if (given > 0)
-        return in_type(is_double, 1 / given);
-    return in_type(is_double, in_type(is_double, (double)in) / (double)out);
-}
-
-static int64_t clamp(int64_t x, int64_t low, int64_t high) {
-    return x < low ? low : x > high ? high : x;
-}
-
-static void fill_taps(taps *t, filter f, bool is_double, int64_t in, int64_t out, bool align,
-                      double given) {
-    double scale = scale_of(is_double, f, in, out, align, given);
-    for (int64_t o = 0; o < out; o++) {
-        int64_t *index = t->index + o * t->width;
-        double *weight = t->weight + o * t->width;
-        if (f == FILTER_NEAREST || f == FILTER_NEAREST_EXACT) {
-            double at = (double)o + (f == FILTER_NEAREST_EXACT ? 0.5 : 0);
-            double s = in == out ? (double)o
-                                 : (double)floorf((float)at * (float)scale);
-            index[0] = clamp((int64_t)s, 0, in - 1);
-            weight[0] = 1;
-            continue;
-        }
-        if (f >= FILTER_LINEAR_AA) {
-            double size = f == FILTER_LINEAR_AA ? 2 : f == FILTER_CUBIC_AA ? 4 : 6;
-            double support = scale >= 1 ? size / 2 * scale : size / 2;
-            double inverse = scale >= 1 ? 1 / scale : 1, center = scale * ((double)o + 0.5), sum = 0;
-            int64_t low = clamp((int64_t)(center - support + 0.5), 0, in);
-            int64_t count = clamp((int64_t)(center + support + 0.5), 0, in) - low;
-            if (center - support + 0.5 < 0)
-                low = 0, count = clamp((int64_t)(center + support + 0.5), 0, in);
-            count = clamp(count, 0, t->width);
-            for (int64_t j = 0; j < count; j++) {
-                index[j] = low + j;
-                weight[j] = filter_weight(f, ((double)(j + low) - center + 0.5) * inverse);
-                sum += weight[j];
-            }
-            for (int64_t j = 0; j < count && sum != 0; j++)
-                weight[j] /= sum;
-            continue;
-        }
-        double s = align ? scale * (double)o
-                         : in_type(is_double, scale * ((double)o + 0.5) - 0.5);
-        s = in_type(is_double, s);
-        if (f == FILTER_LINEAR && !align && s < 0)
-            s = 0;
-        double base = floor(s), x = s - base;
-        int64_t first = (int64_t)base;
-        if (f == FILTER_LINEAR) {
-            first = clamp(first, 0, in - 1);
-            index[0] = first;
-            index[1] = clamp(first + 1, 0, in - 1);
-            x = s - (double)first;
-            x = x < 0 ? 0 : x > 1 ? 1 : x;
-            weight[0] = 1 - x;
-            weight[1] = x;
-            continue;
-        }
-        for (int64_t j = 0; j < 4; j++)
-            index[j] = clamp(first - 1 + j, 0, in - 1);
-        weight[0] = cubic_far(x + 1, -0.75);
-        weight[1] = cubic_near(x, -0.75);
-        weight[2] = cubic_near(1 - x, -0.75);
-        weight[3] = cubic_far(2 - x, -0.75);
-    }
-}
-
-static int64_t tap_width(filter f, int64_t in, int64_t out, bool align, double given) {
-    switch (f) {
-    case FILTER_NEAREST:
-    case FILTER_NEAREST_EXACT: return 1;
-    case FILTER_LINEAR: return 2;
-    case FILTER_CUBIC: return 4;
-    case FILTER_LINEAR_AA:
-    case FILTER_CUBIC_AA:
-    case FILTER_LANCZOS_AA: break;
-    }
-    double size = f == FILTER_LINEAR_AA ? 2 : f == FILTER_CUBIC_AA ? 4 : 6;
-    double scale = scale_of(true, f, in, out, align, given);
-    double support = scale >= 1 ? size / 2 * scale : size / 2;
-    return (int64_t)(ceil(support) * 2 + 3);
-}
+#include "runtime/ops/resize.h"
 
 /* [outer][in][inner] -> [outer][out][inner] */
-static void apply(const taps *t, const double *x, double *y, int64_t outer, int64_t in, int64_t out,
+static void apply(const rt_resize_taps *t, const double *x, double *y, int64_t outer, int64_t in, int64_t out,
                   int64_t inner) {
     for (int64_t a = 0; a < outer && inner == 1; a++) /* the last dimension: no inner loop */
         for (int64_t o = 0; o < out; o++) {
@@ -161,7 +37,7 @@ static void apply(const taps *t, const double *x, double *y, int64_t outer, int6
 }
 
 typedef struct request {
-    filter filter;
+    rt_resize_filter filter;
     int dims;
     bool align;
     int64_t out[3];
@@ -183,7 +59,7 @@ static ts_status resize(const rt_tensor *x, const request *r, rt_value *result) 
                             "Input and output sizes should be greater than 0, but got input "
                             "(size: %lld) and output (size: %lld)",
                             (long long)x->sizes[i + 2], (long long)r->out[i]);
-    taps tables[3] = {0};
+    rt_resize_taps tables[3] = {0};
     ts_status status = NULL;
     int64_t most = 1, volume_in = 1, volume_out = 1, planes = x->sizes[0] * x->sizes[1];
     for (int d = 0; d < r->dims && !status; d++) {
@@ -192,14 +68,14 @@ static ts_status resize(const rt_tensor *x, const request *r, rt_value *result) 
         volume_out *= out;
         most *= in > out ? in : out;
         sizes[d + 2] = out;
-        if (in == out && r->filter < FILTER_LINEAR_AA && (r->scale[d] <= 0 || r->scale[d] == 1))
+        if (in == out && r->filter < RT_RESIZE_LINEAR_AA && (r->scale[d] <= 0 || r->scale[d] == 1))
             continue; /* every position is itself */
-        taps *t = &tables[d];
-        t->width = tap_width(r->filter, in, out, r->align, r->scale[d]);
+        rt_resize_taps *t = &tables[d];
+        t->width = rt_resize_width(r->filter, in, out, r->align, r->scale[d]);
         t->index = calloc((size_t)(t->width * out), sizeof *t->index);
         t->weight = calloc((size_t)(t->width * out), sizeof *t->weight);
         if (t->index && t->weight)
-            fill_taps(t, r->filter, x->dtype == RT_float64, in, out, r->align, r->scale[d]);
+            rt_resize_fill(t, r->filter, x->dtype == RT_float64, in, out, r->align, r->scale[d]);
         else
             status = ts_no_memory();
     }
@@ -248,7 +124,7 @@ static ts_status resize(const rt_tensor *x, const request *r, rt_value *result) 
 }
 
 /* args: size, [align_corners], scales... */
-static ts_status by_size(const rt_value *args, filter f, int dims, rt_value *out) {
+static ts_status by_size(const rt_value *args, rt_resize_filter f, int dims, rt_value *out) {
     request r = {.filter = f, .dims = dims};
     int64_t list[RT_MAX_RANK];
     int count, at = 2;
@@ -256,7 +132,7 @@ static ts_status by_size(const rt_value *args, filter f, int dims, rt_value *out
     if (count != 1 && count != dims)
         return ts_raise("RuntimeError", "It is expected output_size equals to %d, but got size %d",
                         dims, count);
-    if (f >= FILTER_LINEAR)
+    if (f >= RT_RESIZE_LINEAR)
         r.align = args[at++].as.i != 0;
     for (int i = 0; i < dims; i++) {
         r.out[i] = list[count == 1 ? 0 : i];
@@ -266,13 +142,13 @@ static ts_status by_size(const rt_value *args, filter f, int dims, rt_value *out
 }
 
 /* args: size or None, [align_corners], scale factors or None */
-static ts_status by_size_or_scale(const rt_value *args, filter f, int dims, rt_value *out) {
+static ts_status by_size_or_scale(const rt_value *args, rt_resize_filter f, int dims, rt_value *out) {
     request r = {.filter = f, .dims = dims};
     const rt_tensor *x = args[0].as.tensor;
     const rt_value *items;
     size_t count;
-    rt_value scales = args[f >= FILTER_LINEAR ? 3 : 2];
-    if (f >= FILTER_LINEAR)
+    rt_value scales = args[f >= RT_RESIZE_LINEAR ? 3 : 2];
+    if (f >= RT_RESIZE_LINEAR)
         r.align = args[2].as.i != 0;
     if (rt_is_none(args[1]) == rt_is_none(scales))
         return ts_raise("RuntimeError", "Must specify exactly one of output_size and scale_factors");
@@ -298,16 +174,16 @@ static ts_status by_size_or_scale(const rt_value *args, filter f, int dims, rt_v
 #define RESIZE(name, filter, dims)                                                                 \
     KERNEL(name) { return by_size(args, filter, dims, outs); }                                     \
     KERNEL(name##_vec) { return by_size_or_scale(args, filter, dims, outs); }
-RESIZE(upsample_nearest1d, FILTER_NEAREST, 1)
-RESIZE(upsample_nearest2d, FILTER_NEAREST, 2)
-RESIZE(upsample_nearest3d, FILTER_NEAREST, 3)
-RESIZE(upsample_exact1d, FILTER_NEAREST_EXACT, 1)
-RESIZE(upsample_exact2d, FILTER_NEAREST_EXACT, 2)
-RESIZE(upsample_exact3d, FILTER_NEAREST_EXACT, 3)
-RESIZE(upsample_linear1d, FILTER_LINEAR, 1)
-RESIZE(upsample_bilinear2d, FILTER_LINEAR, 2)
-RESIZE(upsample_trilinear3d, FILTER_LINEAR, 3)
-RESIZE(upsample_bicubic2d, FILTER_CUBIC, 2)
-RESIZE(upsample_bilinear2d_aa, FILTER_LINEAR_AA, 2)
-RESIZE(upsample_bicubic2d_aa, FILTER_CUBIC_AA, 2)
-RESIZE(upsample_lanczos2d_aa, FILTER_LANCZOS_AA, 2)
+RESIZE(upsample_nearest1d, RT_RESIZE_NEAREST, 1)
+RESIZE(upsample_nearest2d, RT_RESIZE_NEAREST, 2)
+RESIZE(upsample_nearest3d, RT_RESIZE_NEAREST, 3)
+RESIZE(upsample_exact1d, RT_RESIZE_NEAREST_EXACT, 1)
+RESIZE(upsample_exact2d, RT_RESIZE_NEAREST_EXACT, 2)
+RESIZE(upsample_exact3d, RT_RESIZE_NEAREST_EXACT, 3)
+RESIZE(upsample_linear1d, RT_RESIZE_LINEAR, 1)
+RESIZE(upsample_bilinear2d, RT_RESIZE_LINEAR, 2)
+RESIZE(upsample_trilinear3d, RT_RESIZE_LINEAR, 3)
+RESIZE(upsample_bicubic2d, RT_RESIZE_CUBIC, 2)
+RESIZE(upsample_bilinear2d_aa, RT_RESIZE_LINEAR_AA, 2)
+RESIZE(upsample_bicubic2d_aa, RT_RESIZE_CUBIC_AA, 2)
+RESIZE(upsample_lanczos2d_aa, RT_RESIZE_LANCZOS_AA, 2)

@@ -539,6 +539,35 @@ START_TEST(composites) {
 }
 END_TEST
 
+/* Upsampling: beside a convolution (channels innermost), alone, and as a part of a concatenation. */
+START_TEST(resizes) {
+    check_text("func @forward(%x: float32[2,5,6,7], %y: float32[2,3,12,14]) -> float32[2,4,12,14] entry {\n"
+               "  %w = const @w_20_5_3_3 : float32[20,5,3,3]\n"
+               "  %a = conv2d(%x, %w, none, [1, 1], [1, 1], [1, 1], 1) : float32[2,20,6,7]\n"
+               "  %u = upsample_bilinear2d.vec(%a, none, false, [2.0, 2.0]) : float32[2,20,12,14]\n"
+               "  %l = list(%u, %y) : List[Tensor]\n"
+               "  %c = cat(%l, 1) : float32[2,23,12,14]\n"
+               "  %v = const @v_4_23_1_1 : float32[4,23,1,1]\n"
+               "  %b = conv2d(%c, %v, none, [1, 1], [0, 0], [1, 1], 1) : float32[2,4,12,14]\n"
+               "  return %b\n"
+               "}\n", 3, 1e-5, 0);
+    check_text("func @forward(%x: float32[2,3,5,21], %y: float32[2,3,10,33]) -> Tuple[float32[2,3,10,33], float32[2,3,7,21], float32[2,3,10,40]] entry {\n"
+               "  %a = upsample_nearest2d.vec(%x, [10, 33], none) : float32[2,3,10,33]\n"
+               "  %b = add.Tensor(%a, %y, 1) : float32[2,3,10,33]\n"
+               "  %c = upsample_bilinear2d(%x, [7, 21], true, none, none) : float32[2,3,7,21]\n"
+               "  %d = upsample_bicubic2d(%x, [10, 40], false, none, none) : float32[2,3,10,40]\n"
+               "  %r = tuple(%b, %c, %d) : Tuple[float32[2,3,10,33], float32[2,3,7,21], float32[2,3,10,40]]\n"
+               "  return %r\n"
+               "}\n", 3, 1e-5, 0);
+    check_text("func @forward(%x: int64[2,3,9], %y: float32[1,2,3,4,5]) -> Tuple[int64[2,3,19], float32[1,2,6,3,9]] entry {\n"
+               "  %a = _upsample_nearest_exact1d.vec(%x, [19], none) : int64[2,3,19]\n"
+               "  %b = upsample_trilinear3d(%y, [6, 3, 9], false, none, none, none) : float32[1,2,6,3,9]\n"
+               "  %r = tuple(%a, %b) : Tuple[int64[2,3,19], float32[1,2,6,3,9]]\n"
+               "  return %r\n"
+               "}\n", 2, 1e-5, 0);
+}
+END_TEST
+
 START_TEST(concatenation) {
     check_text("func @forward(%x: float32[2,3,5], %y: float32[2,4,5]) -> Tuple[float32[2,7,5], float32[2,2,3,5]] entry {\n"
                "  %l = list(%x, %y) : List[Tensor]\n"
@@ -575,6 +604,7 @@ int main(void) {
     tcase_add_loop_test(tc, convolution_shapes, 0,
                         (int)(sizeof convolution_cases / sizeof *convolution_cases));
     tcase_add_test(tc, composites);
+    tcase_add_test(tc, resizes);
     tcase_add_test(tc, concatenation);
     suite_add_tcase(suite, tc);
     SRunner *runner = srunner_create(suite);
