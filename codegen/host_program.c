@@ -252,6 +252,10 @@ static void close_nodes(cg_program *p, size_t from) {
         case RT_TAG_TENSOR:
             if (v.as.tensor->storage)
                 add_storage(p, v.as.tensor->storage);
+            if (v.as.tensor->scales) {
+                add_node(p, rt_from_tensor(v.as.tensor->scales));
+                add_node(p, rt_from_tensor(v.as.tensor->zero_points));
+            }
             break;
         case RT_TAG_OBJECT: class_ = v.as.object->class_; break;
         case RT_TAG_ENUM: class_ = v.as.enumeration->class_; break;

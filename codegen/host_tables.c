@@ -126,6 +126,10 @@ static void put_tensor(cg_program *p, const rt_tensor *t, ts_buffer *b) {
         tsm_put_i64(b, t->strides[i]);
     tsm_put_f64(b, t->scale);
     tsm_put_i64(b, t->zero_point);
+    rt_value channels[2] = {rt_from_tensor(t->scales), rt_from_tensor(t->zero_points)};
+    put_refs(p, channels, t->scales ? 2 : 0, b);
+    if (t->scales)
+        tsm_put_i64(b, t->axis);
 }
 
 static void put_node(cg_program *p, rt_value v, ts_buffer *b) {

@@ -38,7 +38,7 @@ static const struct {
     {"typing.Any", IR_ANY}, {"typing.NoReturn", IR_NONE}, {"typing.Text", IR_STR},
     {"archive.Tensor", IR_TENSOR}, {"archive.number", IR_NUMBER}, {"archive.NoneType", IR_NONE},
     {"archive.Device", IR_DEVICE}, {"archive.Generator", IR_GENERATOR},
-    {"archive.Stream", IR_CAPSULE}, {"archive.Any", IR_ANY}};
+    {"archive.Stream", IR_CAPSULE}, {"archive.Capsule", IR_CAPSULE}, {"archive.Any", IR_ANY}};
 
 static const ir_type *named_type(fe_context *fe, const ast_node *node, fe_binding b) {
     ir_module *m = fe->module;

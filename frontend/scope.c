@@ -122,7 +122,7 @@ fe_binding fe_scope_lookup(struct fe_context *fe, const fe_scope *scope, ts_str 
             return (fe_binding){.kind = FE_NAMESPACE, .path = TS_STR("torch.nn.init")};
         if (in_words("Tensor", name))
             return named(fe, "torch", name);
-        if (in_words("Device Generator", name))
+        if (in_words("Capsule Device Generator", name))
             return named(fe, "archive", name);
         if (in_words("Scalar number", name))
             return named(fe, "archive", TS_STR("number"));

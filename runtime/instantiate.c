@@ -72,6 +72,19 @@ static rt_value resolve(const rt_value *nodes, rt_value ref) {
 
 static ts_status fill_node(const rt_node *n, const rt_value *nodes, rt_value v) {
     switch (n->tag) {
+    case RT_TAG_TENSOR:
+        if (n->ref_count == 2) {
+            const rt_tensor *t = v.as.tensor;
+            const rt_value scales = nodes[n->refs[0].as.i], zeros = nodes[n->refs[1].as.i];
+            if (scales.tag != RT_TAG_TENSOR || zeros.tag != RT_TAG_TENSOR ||
+                scales.as.tensor->dtype != RT_float64 ||
+                scales.as.tensor->element_count != t->sizes[n->axis] ||
+                zeros.as.tensor->element_count != t->sizes[n->axis])
+                return ts_error_make(TS_ERR_INVALID_FILE, "channels of a quantized tensor");
+            rt_tensor_set_channels(v.as.tensor, rt_retain(scales).as.tensor,
+                                   rt_retain(zeros).as.tensor, (int32_t)n->axis);
+        }
+        return NULL;
     case RT_TAG_LIST:
         for (size_t i = 0; i < n->ref_count; i++)
             TS_TRY(rt_list_append(v.as.list, resolve(nodes, n->refs[i])));

@@ -2,6 +2,9 @@
  * rest of the runtime follows them without asking. */
 #include "runtime/runtime_internal.h"
 
+/* Small static programs leave the lifting out with the quantized kernels. */
+TS_WEAK rt_lift rt_lift_of(ts_str operator_name, bool *out_in_place);
+
 typedef struct decoder {
     tsm_reader r;
     ts_arena *arena;
@@ -182,6 +185,17 @@ static void read_tensor(decoder *d, rt_node *n) {
     n->zero_point = tsm_read_i64(&d->r);
 }
 
+/* Of a tensor quantized per channel: scales, zero points, axis. */
+static void read_channels(decoder *d, rt_node *n, size_t count) {
+    n->ref_count = tsm_read_count(&d->r, 13);
+    read_refs(d, count, n->ref_count, &n->refs);
+    bool fits = n->ref_count == 0 || (n->ref_count == 2 && n->refs[0].tag == RT_TAG_TENSOR &&
+                                      n->refs[1].tag == RT_TAG_TENSOR);
+    n->axis = n->ref_count ? tsm_read_i64(&d->r) : 0;
+    if (!fits || (n->ref_count && (n->axis < 0 || n->axis >= n->rank)))
+        fail(d, "channels of a quantized tensor");
+}
+
 static void read_node(decoder *d, rt_node *n, size_t count) {
     n->tag = tsm_read_u8(&d->r);
     switch (n->tag) {
@@ -190,7 +204,10 @@ static void read_node(decoder *d, rt_node *n, size_t count) {
         n->re = tsm_read_f64(&d->r);
         n->im = tsm_read_f64(&d->r);
         return;
-    case RT_TAG_TENSOR: read_tensor(d, n); return;
+    case RT_TAG_TENSOR:
+        read_tensor(d, n);
+        read_channels(d, n, count);
+        return;
     case RT_TAG_LIST:
     case RT_TAG_CAPSULE: break;
     case RT_TAG_TUPLE: n->class_ = read_class(d); break;
@@ -227,6 +244,16 @@ static void read_constants(decoder *d) {
     read_refs(d, count, d->p->constant_count, &d->p->constants);
 }
 
+/* Which operators take quantized tensors by way of floats. */
+static void read_lifts(decoder *d) {
+    if (!rt_lift_of)
+        return;
+    d->p->operator_lifts = TS_NEW_ARRAY(d->arena, rt_operator_lift, d->p->operator_count + 1);
+    for (size_t i = 0; i < d->p->operator_count; i++)
+        d->p->operator_lifts[i].lift =
+            rt_lift_of(d->p->operators[i], &d->p->operator_lifts[i].in_place);
+}
+
 static void read_code_tables(decoder *d) {
     d->p->operators = read_strings(d, &d->p->operator_count);
     d->p->operator_args = TS_NEW_ARRAY(d->arena, uint32_t, d->p->operator_count + 1);
@@ -235,6 +262,7 @@ static void read_code_tables(decoder *d) {
         if (d->p->operator_args[i] > 64)
             fail(d, "arguments of an operator");
     }
+    read_lifts(d);
     d->p->functions = read_strings(d, &d->p->function_count);
     uint32_t count = tsm_read_count(&d->r, 12);
     d->p->methods = TS_NEW_ARRAY(d->arena, rt_method, (size_t)count + 1);

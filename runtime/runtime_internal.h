@@ -9,6 +9,7 @@
 #include "runtime/format/host_abi.h"
 #include "runtime/format/tsm.h"
 #include "runtime/ops/ops.h"
+#include "runtime/ops/quantized_lift.h"
 #include "runtime/tsrt.h"
 #include "runtime/values/tensor.h"
 
@@ -47,7 +48,8 @@ typedef struct rt_node { /* a counted constant; refs are rt_values whose payload
     rt_dtype dtype;
     bool requires_grad, is_conjugated;
     uint32_t storage; /* + 1 */
-    int64_t offset, zero_point; /* scale: re */
+    int64_t offset, zero_point; /* scale: re; quantized per channel: refs to scales, zero points */
+    int64_t axis;
     int rank;
     int64_t *sizes, *strides;
 } rt_node;
@@ -100,6 +102,7 @@ typedef struct rt_program {
     size_t constant_count;
     ts_str *operators;
     uint32_t *operator_args; /* how many each takes */
+    rt_operator_lift *operator_lifts; /* NULL where quantized kernels are not linked in */
     size_t operator_count;
     ts_str *functions;
     size_t function_count;

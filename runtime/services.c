@@ -2,6 +2,9 @@
  * of runtime/format/services.def but the tensors'. */
 #include "runtime/services.h"
 
+TS_WEAK ts_status rt_lift_call(rt_lift lift, bool in_place, rt_kernel kernel, rt_context *context,
+                               const rt_value *args, size_t count, rt_value *outs);
+
 /* ---- values ---- */
 
 static void service_release(rt_value *slot) {
@@ -45,7 +48,13 @@ static ts_status service_op_call(rt_run *run, uint32_t op, const rt_value *args,
         for (uint32_t i = 0; i < s->model->program.operator_args[op]; i++)
             TS_TRY(rt_device_to_host(s, args[i], true));
     uint64_t begin = TS_UNLIKELY(s->profile != NULL) ? rt_now_ns() : 0;
-    ts_status status = s->model->kernels[op](&s->context, args, outs);
+    const rt_program *p = &s->model->program;
+    ts_status status;
+    if (TS_UNLIKELY(p->operator_lifts != NULL) && p->operator_lifts[op].lift)
+        status = rt_lift_call(p->operator_lifts[op].lift, p->operator_lifts[op].in_place,
+                              s->model->kernels[op], &s->context, args, p->operator_args[op], outs);
+    else
+        status = s->model->kernels[op](&s->context, args, outs);
     if (TS_UNLIKELY(s->profile != NULL))
         rt_profile_add(s, RT_PROFILE_OPERATOR, op, place, begin, rt_now_ns());
     return TS_UNLIKELY(status != NULL) ? placed(s, status, place) : NULL;

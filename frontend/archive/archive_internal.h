@@ -18,6 +18,7 @@ struct fe_archive {
     fe_zip *zip;
     ts_str path, top; /* top: "archive/" */
     int version;
+    bool is_big_endian;
     fe_diagnostics *diagnostics;
     fe_code_file *code;
     size_t code_count, code_capacity;

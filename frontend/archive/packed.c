@@ -6,6 +6,7 @@
  *   conv 2     ("2", [config, weight], [bias]): config is a tensor of int16
  *   conv 3     (3, config: list of ints, [None, weight, bias])
  *   cell       (kind, [b_ih, b_hh], doubles, [reduce_range], [packed w_ih, packed w_hh])
+ *   embedding  (1, [weight], doubles, ints)
  *
  * config: dims, stride, padding, dilation, output padding (dims each), groups, transposed. */
 #include "frontend/archive/packed.h"
@@ -32,16 +33,19 @@ static ts_status make(const char *what, const rt_value *items, size_t count, rt_
     return rt_packed_make(tuple, out);
 }
 
+/* config: stride, padding, dilation and, where has_extra, output padding. */
 static ts_status make_conv(rt_value weight, rt_value bias, const int64_t *config, size_t dims,
-                           int64_t groups, rt_value *out) {
-    rt_value items[6] = {weight, bias, rt_none(), rt_none(), rt_none(), rt_int(groups)};
+                           int64_t groups, bool transposed, bool has_extra, rt_value *out) {
+    rt_value items[8] = {weight, bias, rt_none(), rt_none(), rt_none(), rt_int(groups),
+                         rt_bool(transposed), rt_none()};
+    static const size_t places[4] = {2, 3, 4, 7};
     ts_status status = NULL;
-    for (size_t i = 0; i < 3 && !status; i++)
-        status = rt_int_list_make(config + i * dims, dims, &items[2 + i]);
+    for (size_t i = 0; i < (has_extra ? 4u : 3u) && !status; i++)
+        status = rt_int_list_make(config + i * dims, dims, &items[places[i]]);
     if (!status)
-        status = make("conv", items, 6, out);
-    for (size_t i = 2; i < 5; i++)
-        rt_release(items[i]);
+        status = make("conv", items, 8, out);
+    for (size_t i = 0; i < 4; i++)
+        rt_release(items[places[i]]);
     return status;
 }
 
@@ -50,12 +54,10 @@ static ts_status from_config(const int64_t *config, size_t count, rt_value weigh
     size_t dims = count ? (size_t)config[0] : 0;
     if (dims < 1 || dims > 3 || count != 3 + 4 * dims)
         return bad("an odd configuration");
-    if (config[count - 1] & 1)
-        return ts_error_make(TS_ERR_UNSUPPORTED, "transposed quantized convolutions are not "
-                             "supported yet");
     if (!is_tensor(weight) || !is_optional_tensor(bias))
         return bad("expected a weight and a bias");
-    return make_conv(weight, bias, config + 1, dims, config[count - 2], out);
+    return make_conv(weight, bias, config + 1, dims, config[count - 2], config[count - 1] & 1,
+                     true, out);
 }
 
 enum { CONFIG_MAX = 16 };
@@ -90,7 +92,7 @@ static ts_status conv_1(const rt_tuple *s, rt_value *out) {
     TS_TRY(tensor_ints(s->items[5], groups, &one));
     if (one != 1 || count == 0 || count % 3 != 0)
         return bad("an odd configuration");
-    return make_conv(s->items[0], s->items[1], config, count / 3, groups[0], out);
+    return make_conv(s->items[0], s->items[1], config, count / 3, groups[0], false, false, out);
 }
 
 static ts_status conv(const rt_tuple *s, rt_value *out) {
@@ -126,9 +128,22 @@ static ts_status cell(const rt_tuple *s, rt_value *out) {
     for (size_t i = 0; i < 2; i++)
         if (!rt_packed_tuple(weights->items[i]))
             return bad("expected packed weights");
+    /* Cells from before the flag were made, and their results recorded, on processors whose sums of two
+     * products are cut to 16 bits; such a cell keeps that meaning. Later ones reduce the range or
+     * need not. */
+    bool is_old = flags->count == 0 && s->items[0].tag == RT_TAG_STR &&
+                  ts_str_is(rt_str_text(s->items[0].as.str), "quantized_dynamic");
     bool reduce_range = flags->count && flags->items[0].as.i != 0;
-    rt_value items[3] = {rt_bool(reduce_range), weights->items[0], weights->items[1]};
-    return make("cell", items, 3, out);
+    rt_value items[4] = {rt_bool(reduce_range), weights->items[0], weights->items[1],
+                         rt_bool(is_old)};
+    return make("cell", items, 4, out);
+}
+
+static ts_status embedding(const rt_tuple *s, rt_value *out) {
+    if (s->count != 4 || s->items[0].tag != RT_TAG_INT || s->items[1].tag != RT_TAG_LIST ||
+        s->items[1].as.list->count != 1 || !is_tensor(s->items[1].as.list->items[0]))
+        return bad("expected a version and a weight");
+    return make("embedding", s->items[1].as.list->items, 1, out);
 }
 
 ts_status fe_packed_from_state(ts_str class_name, rt_value state, rt_value *out) {
@@ -141,6 +156,8 @@ ts_status fe_packed_from_state(ts_str class_name, rt_value state, rt_value *out)
             return bad("expected a weight and a bias");
         return make("linear", s->items, 2, out);
     }
+    if (ts_str_ends_with(class_name, "quantized.EmbeddingPackedParamsBase"))
+        return embedding(s, out);
     if (ts_str_ends_with(class_name, "PackedParamsBase"))
         return conv(s, out);
     if (ts_str_ends_with(class_name, "rnn.CellParamsBase"))

@@ -177,6 +177,7 @@ static bool find_global(ts_str name, unsigned allowed, node *n) {
         if (ts_str_is(name, storages[i].text)) {
             n->global = FE_GLOBAL_STORAGE;
             n->dtype = (int8_t)storages[i].dtype;
+            n->has_nibbles = ts_str_is(name, "torch.QUInt4x2Storage");
             return true;
         }
     return false;

@@ -47,6 +47,7 @@ struct fe_pickle_node {
     uint8_t mark;   /* scratch of whoever walks the tree */
     int8_t dtype;   /* of a GLOBAL that is a storage class */
     bool has_value;
+    bool has_nibbles; /* of a storage class: two elements a byte */
     uint32_t depth; /* 1 + the deepest below: at most FE_PICKLE_MAX_DEPTH */
     size_t offset;  /* of the opcode that made it */
     union {

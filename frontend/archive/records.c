@@ -90,11 +90,24 @@ static bool is_device(ts_str s, bool *out_foreign) {
     return true;
 }
 
+/* Numbers of machines with the other byte order; complex ones are two. */
+static void swap_bytes(char *p, size_t bytes, rt_dtype dtype) {
+    size_t width = rt_dtype_size(dtype);
+    if (rt_dtype_is_complex(dtype))
+        width /= 2;
+    for (size_t at = 0; width > 1 && at + width <= bytes; at += width)
+        for (size_t i = 0; i < width / 2; i++) {
+            char c = p[at + i];
+            p[at + i] = p[at + width - 1 - i];
+            p[at + width - 1 - i] = c;
+        }
+}
+
 /* The storage over a whole record, made at first use. */
 static ts_status member_storage(fe_records *r, fe_zip_member *member, rt_dtype dtype,
                                 rt_storage **out) {
     rt_storage **slot = &r->storages[member - r->zip->members];
-    if (!*slot && member->method == 0) {
+    if (!*slot && member->method == 0 && !r->is_big_endian) {
         TS_TRY(fe_zip_check_crc(r->zip, member));
         TS_TRY(fe_mapping_storage(r->mapping, r->zip->data + member->data_offset, member->bytes,
                                   dtype, slot));
@@ -106,8 +119,13 @@ static ts_status member_storage(fe_records *r, fe_zip_member *member, rt_dtype d
             rt_storage_release(storage);
             return status;
         }
+        if (r->is_big_endian)
+            swap_bytes(storage->data, member->bytes, dtype);
         storage->is_read_only = true;
         *slot = storage;
+    } else if (r->is_big_endian) {
+        return ts_error_make(TS_ERR_UNSUPPORTED, "%.*s is read twice in an archive of a big-endian "
+                             "machine", TS_STR_ARG(member->name));
     } else if (member->bytes &&
                (uintptr_t)(*slot)->data % (rt_dtype_size(dtype) > 8 ? 8 : rt_dtype_size(dtype))) {
         return ts_error_make(TS_ERR_INVALID_FILE, "%.*s is read with two types and not aligned for "
@@ -270,22 +288,102 @@ static ts_status apply_flags(rt_tensor **t, bool conj, bool neg) {
     return NULL;
 }
 
-/* (per_tensor_affine, scale, zero_point) */
-static ts_status read_quantizer(const node *n, double *out_scale, int64_t *out_zero_point) {
+typedef struct quantizer {
+    double scale;
+    int64_t zero_point;
+    rt_tensor *scales, *zero_points; /* owned; NULL: one for all */
+    int64_t axis;
+} quantizer;
+
+/* A dense tensor of another dtype. */
+static ts_status dense_as(fe_records *r, const node *n, rt_dtype dtype, rt_tensor **out) {
+    rt_tensor *t = NULL, *cast = NULL;
+    *out = NULL;
+    if (n->kind != FE_PICKLE_CALL || n->callee->global != FE_GLOBAL_REBUILD_TENSOR)
+        return bad(n, "quantizer of a tensor: expected a tensor");
+    TS_TRY(fe_records_tensor(r, n, &t));
+    bool is_float = rt_dtype_category((rt_dtype)t->dtype) == 'f';
+    ts_status status = rt_tensor_cast(t, dtype == RT_DTYPE_UNKNOWN ? is_float ? RT_float32 : RT_int64
+                                                                   : dtype, true, &cast);
+    rt_tensor_release(t);
+    TS_TRY(status);
+    status = rt_tensor_contiguous(cast, out);
+    rt_tensor_release(cast);
+    return status;
+}
+
+/* (per_tensor_affine, scale, zero_point) or (per_channel_affine, scales, zero_points, axis) */
+static ts_status read_quantizer(fe_records *r, const node *n, quantizer *out) {
     if (n->kind != FE_PICKLE_TUPLE || n->as.list.count < 3)
         return bad(n, "quantizer of a tensor: expected a tuple of three");
     node *const *items = n->as.list.items;
-    if (items[0]->kind != FE_PICKLE_GLOBAL || items[0]->global != FE_GLOBAL_PER_TENSOR_AFFINE)
-        return ts_error_make(TS_ERR_UNSUPPORTED, "offset %zu: tensors that are quantized per "
-                             "channel are not supported yet", n->offset);
-    if (items[1]->kind != FE_PICKLE_FLOAT || items[2]->kind != FE_PICKLE_INT)
-        return bad(n, "quantizer of a tensor: expected a scale and a zero point");
-    *out_scale = items[1]->as.number;
-    *out_zero_point = items[2]->as.integer;
+    int global = items[0]->kind == FE_PICKLE_GLOBAL ? items[0]->global : -1;
+    if (global == FE_GLOBAL_PER_TENSOR_AFFINE) {
+        if (items[1]->kind != FE_PICKLE_FLOAT || items[2]->kind != FE_PICKLE_INT)
+            return bad(n, "quantizer of a tensor: expected a scale and a zero point");
+        out->scale = items[1]->as.number;
+        out->zero_point = items[2]->as.integer;
+        return NULL;
+    }
+    if (global != FE_GLOBAL_PER_CHANNEL_AFFINE && global != FE_GLOBAL_PER_CHANNEL_AFFINE_FLOAT)
+        return bad(n, "quantizer of a tensor: the scheme is not known");
+    if (n->as.list.count != 4 || items[3]->kind != FE_PICKLE_INT)
+        return bad(n, "quantizer of a tensor: expected scales, zero points and an axis");
+    out->axis = items[3]->as.integer;
+    TS_TRY(dense_as(r, items[1], RT_float64, &out->scales));
+    return dense_as(r, items[2], RT_DTYPE_UNKNOWN, &out->zero_points);
+}
+
+static ts_status set_quantizer(const node *call, rt_tensor *t, quantizer *q) {
+    t->scale = q->scale;
+    t->zero_point = q->zero_point;
+    if (!q->scales)
+        return NULL;
+    if (q->axis < 0 || q->axis >= t->rank || q->scales->rank != 1 || q->zero_points->rank != 1 ||
+        q->scales->sizes[0] != t->sizes[q->axis] || q->zero_points->sizes[0] != t->sizes[q->axis])
+        return bad(call, "a quantized tensor's channels do not fit its axis");
+    rt_tensor_set_channels(t, q->scales, q->zero_points, (int32_t)q->axis);
+    q->scales = q->zero_points = NULL;
     return NULL;
 }
 
+static ts_status strided_tensor(fe_records *r, const node *call, quantizer *q, rt_tensor **out);
+
 ts_status fe_records_tensor(fe_records *r, const node *call, rt_tensor **out) {
+    quantizer q = {.scale = 1};
+    ts_status status = strided_tensor(r, call, &q, out);
+    if (!status && call->callee->global == FE_GLOBAL_REBUILD_QTENSOR)
+        status = set_quantizer(call, *out, &q);
+    rt_tensor_release(q.scales);
+    rt_tensor_release(q.zero_points);
+    if (status) {
+        rt_tensor_release(*out);
+        *out = NULL;
+    }
+    return status;
+}
+
+static bool has_nibbles(const node *persistent) {
+    return persistent->as.list.items[0]->as.list.items[1]->has_nibbles;
+}
+
+/* 4-bit integers, the lower half of a byte first, as a dense quint8 tensor of its own. */
+static ts_status nibble_tensor(node *const *args, const rt_storage *storage, rt_tensor **out) {
+    int64_t sizes[RT_MAX_RANK] = {0}, count = 0;
+    size_t rank = 0;
+    TS_TRY(int_tuple(args[2], "sizes", sizes, &rank));
+    if (args[1]->kind != FE_PICKLE_INT || args[1]->as.integer != 0 ||
+        !rt_element_count(sizes, (int)rank, &count) ||
+        (uint64_t)count > 2 * (uint64_t)storage->bytes)
+        return bad(args[1], "a tensor of 4-bit integers reaches beyond its storage");
+    TS_TRY(rt_tensor_make(RT_quint8, sizes, (int)rank, out));
+    uint8_t *to = (*out)->data;
+    for (int64_t i = 0; i < count; i++)
+        to[i] = (((const uint8_t *)storage->data)[i / 2] >> (i % 2 ? 4 : 0)) & 15;
+    return NULL;
+}
+
+static ts_status strided_tensor(fe_records *r, const node *call, quantizer *q, rt_tensor **out) {
     *out = NULL;
     node *const *args = call->as.list.items[0]->as.list.items;
     size_t count = call->as.list.items[0]->as.list.count;
@@ -297,13 +395,11 @@ ts_status fe_records_tensor(fe_records *r, const node *call, rt_tensor **out) {
     }
     bool is_v1 = call->callee->global == FE_GLOBAL_REBUILD_TENSOR_V1;
     bool is_quantized = call->callee->global == FE_GLOBAL_REBUILD_QTENSOR;
-    double scale = 1;
-    int64_t zero_point = 0;
     node *moved[6];
     if (is_quantized) { /* (storage, offset, sizes, strides, quantizer, requires_grad, hooks) */
         if (count != 7)
             return bad(call, "_rebuild_qtensor with a wrong number of arguments");
-        TS_TRY(read_quantizer(args[4], &scale, &zero_point));
+        TS_TRY(read_quantizer(r, args[4], q));
         for (size_t i = 0; i < 4; i++)
             moved[i] = args[i];
         moved[4] = args[5];
@@ -316,6 +412,8 @@ ts_status fe_records_tensor(fe_records *r, const node *call, rt_tensor **out) {
     rt_dtype dtype = RT_DTYPE_UNKNOWN;
     rt_storage *storage = NULL;
     TS_TRY(storage_of(r, args[0], &dtype, &storage));
+    if (has_nibbles(args[0]))
+        return nibble_tensor(args, storage, out);
     if ((rt_dtype_category(dtype) == 'q') != is_quantized)
         return bad(call, "a quantized tensor's storage and its call do not agree");
     if (args[1]->kind != FE_PICKLE_INT || args[1]->as.integer < 0)
@@ -344,8 +442,6 @@ ts_status fe_records_tensor(fe_records *r, const node *call, rt_tensor **out) {
         return status;
     }
     (*out)->requires_grad = requires_grad;
-    (*out)->scale = scale;
-    (*out)->zero_point = zero_point;
     return NULL;
 }
 

@@ -86,9 +86,10 @@ ts_status fe_state_dict_read_zip(ts_arena *arena, fe_mapping *mapping, bool igno
         records.zip, ts_arena_format(arena, "%.*sbyteorder", (int)top.length, top.data));
     if (order) {
         TS_TRY(fe_zip_read(records.zip, arena, order, 64, &text));
-        if (!ts_str_is(text, "little"))
-            return ts_error_make(TS_ERR_UNSUPPORTED, "byteorder: expected 'little', found '%.*s'",
-                                 TS_STR_ARG(text));
+        records.is_big_endian = ts_str_is(text, "big");
+        if (!ts_str_is(text, "little") && !records.is_big_endian)
+            return ts_error_make(TS_ERR_INVALID_FILE, "byteorder: expected 'little' or 'big', found "
+                                 "'%.*s'", TS_STR_ARG(text));
     }
     TS_TRY(fe_zip_read(records.zip, arena, data, (size_t)256 << 20, &text));
     records.folder = ts_arena_format(arena, "%.*sdata/", (int)top.length, top.data);

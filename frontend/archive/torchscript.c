@@ -121,10 +121,10 @@ static ts_status read_byteorder(fe_archive *a) {
     TS_TRY(read_small(a, "byteorder", 64, &is_found, &text));
     if (!is_found || ts_str_is(text, "little"))
         return NULL;
-    if (ts_str_is(text, "big"))
-        return ts_error_make(TS_ERR_UNSUPPORTED, "byteorder: archives written on big-endian "
-                             "machines are not supported");
-    return ts_error_make(TS_ERR_INVALID_FILE, "byteorder: expected 'little', found '%.*s'",
+    a->is_big_endian = ts_str_is(text, "big");
+    if (a->is_big_endian)
+        return NULL;
+    return ts_error_make(TS_ERR_INVALID_FILE, "byteorder: expected 'little' or 'big', found '%.*s'",
                          TS_STR_ARG(text));
 }
 
@@ -295,7 +295,8 @@ static ts_status load_constants(fe_archive *a, const fe_torchscript_classes *cla
 ts_status fe_torchscript_load(fe_archive *a, const fe_torchscript_classes *classes,
                               fe_torchscript_objects *out) {
     *out = (fe_torchscript_objects){0};
-    fe_records records = {.mapping = a->mapping, .zip = a->zip};
+    fe_records records = {.mapping = a->mapping, .zip = a->zip,
+                          .is_big_endian = a->is_big_endian};
     records.storages = TS_NEW_ARRAY(a->arena, rt_storage *, a->zip->count + 1);
     ts_status status = a->legacy ? fe_legacy_load(a, classes, &records, out)
                                  : load_data(a, classes, &records, out);

@@ -72,6 +72,8 @@ static ts_status copy_as(const rt_tensor *t, rt_dtype dtype, int64_t format, rt_
         rt_tensor_release(result);
         return status;
     }
+    if (dtype == rt_dtype_of(t))
+        rt_tensor_set_quantizer(result, t);
     *out = rt_from_tensor(result);
     return NULL;
 }

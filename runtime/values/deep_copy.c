@@ -95,6 +95,7 @@ static ts_status copy_tensor(copier *c, const rt_tensor *t, rt_value *out) {
                           t->rank, &copy));
     copy->requires_grad = t->requires_grad;
     copy->is_conjugated = t->is_conjugated;
+    rt_tensor_set_quantizer(copy, t); /* scales are never written to */
     *out = rt_from_tensor(copy);
     return NULL;
 }

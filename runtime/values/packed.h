@@ -1,10 +1,11 @@
 /* runtime/values/packed.h - packed parameters of quantized operators: a capsule around a tuple.
  *
  *   ("linear", weight, bias or None)
- *   ("conv", weight, bias or None, stride, padding, dilation, groups)       lists of ints, an int
- *   ("cell", reduce_range, packed linear of the input, packed linear of the state)
+ *   ("conv", weight, bias or None, stride, padding, dilation, groups, transposed, output padding)
+ *   ("cell", reduce_range, packed linear of the input, packed linear of the state, saturates)
+ *   ("embedding", weight)
  *
- * weight is a quantized tensor, or float32 of half precision's values. */
+ * Stride and the like are lists of ints, output padding may be None. weight is a quantized tensor, or float32 of half precision's values. */
 #ifndef RUNTIME_VALUES_PACKED_H
 #define RUNTIME_VALUES_PACKED_H
 

@@ -116,6 +116,8 @@ static ts_status make_header(rt_dtype dtype, const int64_t *sizes, const int64_t
     t->element_count = count;
     t->scale = 1;
     t->zero_point = 0;
+    t->scales = t->zero_points = NULL;
+    t->axis = 0;
     for (int d = 0; d < rank; d++)
         t->sizes[d] = sizes[d];
     if (strides)
@@ -217,9 +219,27 @@ ts_status rt_tensor_alias(const rt_tensor *t, int64_t offset, const int64_t *siz
     }
     (*out)->is_conjugated = t->is_conjugated;
     (*out)->requires_grad = t->requires_grad;
-    (*out)->scale = t->scale;
-    (*out)->zero_point = t->zero_point;
+    rt_tensor_set_quantizer(*out, t);
     return NULL;
+}
+
+void rt_tensor_set_channels(rt_tensor *t, rt_tensor *scales, rt_tensor *zero_points, int32_t axis) {
+    rt_tensor_release(t->scales);
+    rt_tensor_release(t->zero_points);
+    t->scales = scales;
+    t->zero_points = zero_points;
+    t->axis = axis;
+}
+
+static rt_tensor *retained(rt_tensor *t) {
+    return t ? rt_retain(rt_from_tensor(t)).as.tensor : NULL;
+}
+
+void rt_tensor_set_quantizer(rt_tensor *t, const rt_tensor *from) {
+    t->scale = from->scale;
+    t->zero_point = from->zero_point;
+    if (TS_UNLIKELY(from->scales != NULL))
+        rt_tensor_set_channels(t, retained(from->scales), retained(from->zero_points), from->axis);
 }
 
 int64_t rt_tensor_offset(const rt_tensor *t) {

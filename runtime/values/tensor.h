@@ -32,6 +32,10 @@ struct rt_tensor {
     int64_t element_count;
     double scale;        /* of a quantized dtype: value = (integer - zero_point) * scale */
     int64_t zero_point;
+    /* Quantized per channel: one scale (float64) and zero point (int64, or float32) for each index of
+     * dimension `axis`; NULL otherwise. */
+    struct rt_tensor *scales, *zero_points;
+    int32_t axis;
     int64_t shape[];     /* room for sizes and strides */
 };
 
@@ -66,6 +70,10 @@ bool rt_tensor_is_contiguous(const rt_tensor *t);
 /* Product of sizes; false on overflow or a negative size. */
 bool rt_element_count(const int64_t *sizes, int rank, int64_t *out);
 void rt_contiguous_strides(const int64_t *sizes, int rank, int64_t *out_strides);
+/* Gives a tensor the scale and zero point, or the channels, of another. */
+void rt_tensor_set_quantizer(rt_tensor *t, const rt_tensor *from);
+/* Takes both references. */
+void rt_tensor_set_channels(rt_tensor *t, rt_tensor *scales, rt_tensor *zero_points, int32_t axis);
 /* A contiguous tensor of the same contents: itself (retained) where it is one already. */
 ts_status rt_tensor_contiguous(rt_tensor *t, rt_tensor **out) TS_WARN_UNUSED;
 ts_status rt_tensor_clone(const rt_tensor *t, rt_tensor **out) TS_WARN_UNUSED; /* always a copy */

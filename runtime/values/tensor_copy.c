@@ -120,8 +120,7 @@ static bool same_layout(const rt_tensor *a, const rt_tensor *b) {
 ts_status rt_tensor_clone(const rt_tensor *t, rt_tensor **out) {
     TS_TRY(rt_tensor_make((rt_dtype)t->dtype, t->sizes, t->rank, out));
     copy_elements(*out, t);
-    (*out)->scale = t->scale;
-    (*out)->zero_point = t->zero_point;
+    rt_tensor_set_quantizer(*out, t);
     return NULL;
 }
 

@@ -30,6 +30,10 @@ static void destroy_contents(doomed *queue, rt_counted *counted) {
     switch ((rt_tag)counted->tag) {
     case RT_TAG_TENSOR:
         rt_storage_release(((rt_tensor *)counted)->storage);
+        if (TS_UNLIKELY(((rt_tensor *)counted)->scales != NULL)) {
+            drop(queue, rt_from_tensor(((rt_tensor *)counted)->scales));
+            drop(queue, rt_from_tensor(((rt_tensor *)counted)->zero_points));
+        }
         break;
     case RT_TAG_LIST: {
         rt_list *list = (rt_list *)counted;
