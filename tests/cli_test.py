@@ -43,6 +43,49 @@ def safetensors(path, tensors):
         f.write(struct.pack("<Q", len(text)) + text + data)
 
 
+def precision(here):
+    """--weights-dtype and --dtype: sizes, the report, what the artifact says, same bytes."""
+    script, example = here("linear.py"), here("example.safetensors")
+    with open(script, "w") as f:
+        f.write("import torch\nfrom torch import nn, Tensor\n\n\nclass Net(nn.Module):\n"
+                "    def __init__(self):\n        super().__init__()\n        self.a = nn.Linear(256, 384)\n"
+                "        self.b = nn.Linear(384, 100)\n\n    def forward(self, x: Tensor) -> Tensor:\n"
+                "        return self.b(torch.relu(self.a(x)))\n")
+    safetensors(example, [("x", [2, 256], [((i * 37) % 64) / 32 - 1 for i in range(512)])])
+
+    def compiled(name, *flags):
+        result = run(TSC, script, "--seed", "1", "--eval", "--example", example, "-o", here(name), *flags)
+        check("compile %s" % " ".join(flags), result[0] == 0, result[2])
+        return os.path.getsize(here(name)), result[2]
+
+    whole, note = compiled("f.tsm")
+    check("float32 says nothing", note == "", note)
+    matrix = 384 * 256 + 112 * 384  # elements, panels of 16 columns
+    for name, saved in (("int8", 3), ("int4", 3.4), ("bf16", 2)):
+        size, note = compiled(name + ".tsm", "--weights-dtype=" + name)
+        check("size of %s" % name, whole - size > saved * matrix - 16384, "%d of %d" % (size, whole))
+        check("report of %s" % name, "precision: 2 weights in " + name in note and "a.weight" in note and
+              "results of the example against float32: relative error" in note, note)
+        expect("info of %s" % name, run(TSRUN, "info", here(name + ".tsm")), 0, "--weights-dtype=" + name)
+    once = open(here("int4.tsm"), "rb").read()
+    compiled("int4.tsm", "--weights-dtype", "int4")
+    check("int4 is reproducible", once == open(here("int4.tsm"), "rb").read())
+    note = compiled("b.tsm", "--dtype=bf16")[1]
+    check("report of --dtype", "2 weights in bf16" in note, note)
+    expect("info of --dtype", run(TSRUN, "info", here("b.tsm")), 0, "x86-64-v4-bf16")
+    outputs = {}
+    for name in ("f", "int8", "b"):
+        expect("run " + name, run(TSRUN, here(name + ".tsm"), "--inputs", example, "--output", here("o.st")), 0)
+        outputs[name] = struct.unpack("<200f", open(here("o.st"), "rb").read()[-800:])
+    size = sum(x * x for x in outputs["f"]) ** 0.5
+    for name, bound in (("int8", 0.02), ("b", 0.01)):
+        error = sum((x - y) ** 2 for x, y in zip(outputs["f"], outputs[name])) ** 0.5 / size
+        check("error of " + name, 0 < error < bound, str(error))
+    expect("unknown weights", run(TSC, script, "--weights-dtype=int9"), 2, "did you mean 'int8'?")
+    expect("unknown dtype", run(TSC, script, "--dtype=half"), 2, "there are: float32, bf16")
+    expect("not of a device", run(TSC, script, "--weights-dtype=int8", "--target=opencl"), 2, "--target=cpu")
+
+
 def main(folder):
     here = lambda name: os.path.join(folder, name)
     script = here("add.py")
@@ -110,6 +153,7 @@ def main(folder):
     open(here("flipped.tsm"), "wb").write(data)
     expect("altered artifact", run(TSRUN, "info", here("flipped.tsm"), "--verify"), 1)
     expect("cut artifact", (open(here("cut.tsm"), "wb").write(data[:100]), run(TSRUN, here("cut.tsm")))[1], 1)
+    precision(here)
     check("no temporaries", not [n for n in os.listdir(folder) if ".tmp." in n])
 
 

@@ -239,7 +239,7 @@ static ts_status emit_code(compilation *c) {
     TS_TRY(cg_compile(c->module, c->arena, &options));
     if (!o->computes_bf16 && !o->weights_dtype.length)
         return NULL;
-    return tsc_precision_report(c->arena, c->module, &options, &c->example, c->callbacks);
+    return tsc_precision_report(c->module, &options, &c->example, c->callbacks);
 #else
     (void)c;
     return ts_error_make(TS_ERR_UNSUPPORTED, "this tsc was built without code generation "

@@ -186,6 +186,9 @@ static void check_text(const char *text, int64_t letter, bool is_chain) {
                     continue; /* random weights: the last level alone */
                 tsrt_value *got = run_text(text, levels[k], p, true, letter, &bytes, &error);
                 double d = distance(expected, got);
+                if (getenv("SHOW_ERRORS"))
+                    fprintf(stderr, "%s %s at %s: %.3g\n", exact ? "exact" : "random", p->name,
+                            levels[k], d);
                 ck_assert_msg(d <= bound, "%s %s at %s: error %.3g", exact ? "exact" : "random",
                               p->name, levels[k], d);
                 ck_assert_msg(!exact || error == 0, "%s: exact weights were rounded by %g", p->name,
