@@ -7,6 +7,7 @@
 #   ./setup.sh --build         only builds (into build/, or $BUILD)
 #   ./setup.sh --nvrtc         only installs NVRTC for the tests, into the build folder, where the
 #                              machine has none: CUDA kernels are then compiled (no GPU is needed)
+#   ./setup.sh --aarch64       only installs a cross compiler and qemu: the models then run for AArch64
 set -euo pipefail
 cd "$(dirname "$0")"
 build=${BUILD:-build}
@@ -35,6 +36,17 @@ install_nvrtc() {
     /usr/bin/python3 -m pip install --quiet --no-deps --target "$build/nvrtc" nvidia-cuda-nvrtc
 }
 
+install_aarch64() {
+    local as_root=()
+    [ -e /usr/lib/aarch64-linux-gnu/pkgconfig/jansson.pc ] && command -v qemu-aarch64 >/dev/null &&
+        command -v aarch64-linux-gnu-gcc >/dev/null && return
+    [ "$(id -u)" -eq 0 ] || as_root=(sudo)
+    "${as_root[@]}" dpkg --add-architecture arm64
+    "${as_root[@]}" apt-get update -qq
+    DEBIAN_FRONTEND=noninteractive "${as_root[@]}" apt-get install -y -qq --no-install-recommends \
+        gcc-aarch64-linux-gnu libc6-dev-arm64-cross libc6:arm64 libjansson-dev:arm64 qemu-user
+}
+
 build_all() {
     cmake -S . -B "$build" -G Ninja
     cmake --build "$build"
@@ -51,5 +63,6 @@ all) install_dependencies && build_all && run_demo ;;
 --dependencies) install_dependencies ;;
 --build) build_all ;;
 --nvrtc) install_nvrtc ;;
-*) sed -n '2,9s/^# \{0,1\}//p' "$0"; exit 2 ;;
+--aarch64) install_aarch64 ;;
+*) sed -n '2,10s/^# \{0,1\}//p' "$0"; exit 2 ;;
 esac
