@@ -88,7 +88,7 @@ static void find_deaths(host_function *f, const ir_block *block) {
 
 static bool has_calls(const scan *s) {
     for (size_t i = 0; i < s->f->op_count; i++)
-        if (s->ops[i]->opcode == IR_OP_CALL || s->ops[i]->opcode == IR_OP_CALL_METHOD)
+        if (s->ops[i]->opcode == IR_OP_CALL || s->ops[i]->opcode == IR_OP_TRY_CALL || s->ops[i]->opcode == IR_OP_CALL_METHOD)
             return true;
     return false;
 }

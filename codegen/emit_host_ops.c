@@ -374,18 +374,28 @@ static void emit_loop(host_function *f, ir_op *op) {
     }
 }
 
-static void emit_raise(host_function *f, const ir_op *op) {
-    LLVMValueRef message = op->operand_count ? host_boxed(f, op->operands[0], 0)
-                                             : LLVMConstNull(f->unit->pointer);
-    ts_str name = op->name.length ? op->name : TS_STR("Exception");
-    LLVMValueRef args[] = {f->run, host_word(f, cg_program_string(f->hm->program, name)), message,
-                           host_word(f, host_place(f, op))};
-    LLVMValueRef status = host_call(f, SERVICE_raise, args, 4);
+/* Goes to the error exit with a status. */
+static void leave(host_function *f, LLVMValueRef status) {
     LLVMBasicBlockRef from = LLVMGetInsertBlock(f->b);
     LLVMBuildBr(f->b, f->error);
     LLVMAddIncoming(f->error_status, &status, &from, 1);
     /* What follows is not reached; it still needs a block to stand in. */
     LLVMPositionBuilderAtEnd(f->b, host_block(f, "unreached"));
+}
+
+static void emit_raise(host_function *f, const ir_op *op) {
+    if (op->operand_count == 2) {
+        LLVMValueRef as[] = {f->run, host_boxed(f, op->operands[1], 0), host_boxed(f, op->operands[0], 1),
+                             host_word(f, host_place(f, op))};
+        leave(f, host_call(f, SERVICE_raise_as, as, 4));
+        return;
+    }
+    LLVMValueRef message = op->operand_count ? host_boxed(f, op->operands[0], 0)
+                                             : LLVMConstNull(f->unit->pointer);
+    ts_str name = op->name.length ? op->name : TS_STR("Exception");
+    LLVMValueRef args[] = {f->run, host_word(f, cg_program_string(f->hm->program, name)), message,
+                           host_word(f, host_place(f, op))};
+    leave(f, host_call(f, SERVICE_raise, args, 4));
 }
 
 /* ---- calls ---- */
@@ -454,6 +464,39 @@ static void emit_call(host_function *f, ir_op *op) {
     }
     if (op->result_count)
         result_written(f, op->results[0]);
+}
+
+/* A call whose exception becomes values. Each result has its slot on both ways: NONE where it is
+ * not told. */
+static void emit_try_call(host_function *f, ir_op *op) {
+    if (op->operand_count > f->scratch_arg_count) {
+        host_fail(f, op, "a call of more than 256 arguments");
+        return;
+    }
+    for (size_t i = 0; i < op->operand_count; i++)
+        host_put_arg(f, op->operands[i], i);
+    LLVMValueRef none = host_int(f, RT_TAG_NONE);
+    LLVMValueRef exception = result_target(f, op->results[1]);
+    LLVMValueRef message = result_target(f, op->results[2]);
+    LLVMValueRef out = result_target(f, op->results[3]);
+    host_store(f, none, exception, 0);
+    host_store(f, none, message, 0);
+    uint32_t index = cg_program_function(f->hm->program, op->function);
+    LLVMValueRef args[] = {f->run, f->scratch_args, out};
+    LLVMValueRef status =
+        LLVMBuildCall2(f->b, f->hm->function_type, f->hm->functions[index], args, 3, "");
+    LLVMValueRef ok = LLVMBuildIsNull(f->b, status, "");
+    LLVMBasicBlockRef caught = host_block(f, "caught"), go = host_block(f, "");
+    LLVMBuildCondBr(f->b, ok, go, caught);
+    LLVMPositionBuilderAtEnd(f->b, caught);
+    host_store(f, none, out, 0);
+    LLVMValueRef told[] = {f->run, status, exception, message};
+    host_check(f, host_call(f, SERVICE_catch, told, 4));
+    LLVMBuildBr(f->b, go);
+    LLVMPositionBuilderAtEnd(f->b, go);
+    host_set_native(f, op->results[0], ok);
+    for (size_t i = 1; i < 4; i++)
+        result_written(f, op->results[i]);
 }
 
 /* ---- containers ---- */
@@ -698,6 +741,7 @@ void host_emit_op(host_function *f, ir_op *op) {
     case IR_OP_IF: emit_if(f, op); break;
     case IR_OP_LOOP: emit_loop(f, op); break;
     case IR_OP_RAISE: emit_raise(f, op); break;
+    case IR_OP_TRY_CALL: emit_try_call(f, op); break;
     case IR_OP_CALL:
     case IR_OP_CALL_METHOD: emit_call(f, op); break;
     case IR_OP_TUPLE: emit_tuple(f, op); break;

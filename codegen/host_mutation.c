@@ -141,6 +141,7 @@ static void taint_definition(mutation *m, const ir_value *v) {
         break;
     }
     case IR_OP_CALL:
+    case IR_OP_TRY_CALL:
     case IR_OP_CALL_METHOD:
     case IR_OP_GET_ATTR:
     case IR_OP_LIST_UNPACK:

@@ -342,7 +342,7 @@ static void collect_function(cg_program *p, const ir_function *f) {
     while (stack.count) {
         const ir_block *block = stack.blocks[--stack.count];
         for (const ir_op *op = block->first; op; op = op->next) {
-            if (op->opcode == IR_OP_CALL && op->function)
+            if (op->function)
                 cg_program_function(p, op->function);
             else if (op->opcode == IR_OP_CALL_METHOD)
                 add_methods(p, op->name);

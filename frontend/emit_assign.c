@@ -70,6 +70,8 @@ void em_set_variable(emitter *E, size_t index, em v, const ast_node *node) {
     *slot = (em_slot){.is_set = true, .v = v, .declared = declared};
     if (value && !value->name.length)
         value->name = E->slot_names[index];
+    if (E->attempt)
+        em_note_assigned(E, index);
 }
 
 static void store_field(emitter *E, ir_value *object, ir_class *c, ts_str name, em v,

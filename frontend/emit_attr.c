@@ -246,6 +246,13 @@ static bool binding_attribute(emitter *E, const fe_binding *b, ts_str name, em *
                              .path = ts_arena_format(E->arena, "torch.%.*s", (int)name.length, name.data)};
         break;
     case FE_NAME:
+        if (ts_str_is(name, "__name__")) {
+            size_t at = b->path.length;
+            while (at && b->path.data[at - 1] != '.')
+                at--;
+            *out = em_value(ir_build_str(&E->b, (ts_str){b->path.data + at, b->path.length - at}));
+            return true;
+        }
         r = (fe_binding){.kind = FE_NAME,
                          .path = ts_arena_format(E->arena, "%.*s.%.*s", (int)b->path.length,
                                                  b->path.data, (int)name.length, name.data)};
@@ -358,6 +365,21 @@ static bool find_attribute(emitter *E, em object, ts_str name, const ast_node *n
     case EM_DTYPE_INFO:
         return dtype_attribute(E, object.value, name, node, out);
     case EM_EXCEPTION:
+        if (ts_str_is(name, "__name__")) {
+            *out = em_value(object.keys ? object.keys[0]
+                                        : ir_build_str(&E->b, object.binding->class_->bare_name));
+            return true;
+        }
+        if (ts_str_is(name, "__class__")) {
+            *out = object;
+            return true;
+        }
+        if (ts_str_is(name, "args")) {
+            em *items = TS_NEW_ARRAY(E->arena, em, 1);
+            items[0] = em_value(object.value);
+            *out = (em){.kind = EM_TUPLE, .items = items, .count = object.value != NULL};
+            return true;
+        }
         return false;
     default:
         break;
@@ -513,6 +535,8 @@ em_condition em_is_instance(emitter *E, const ast_node *node, const ast_node *su
                             const ast_node *types) {
     em_condition unknown = {.known = -1};
     em v = em_expression(E, subject, NULL);
+    if (v.kind == EM_EXCEPTION)
+        return (em_condition){.known = -1, .value = em_exception_test(E, v, types)};
     wanted list[16];
     size_t count = wanted_types(E, types, list, 16);
     if (v.kind == EM_ERROR || !count)

@@ -169,6 +169,14 @@ static em python_builtin(emitter *E, ts_str name, em_arguments *args, const ast_
     if (IS("str"))
         return em_value(args->count ? em_to_str(E, args->items[0].v, node)
                                     : ir_build_str(&E->b, (ts_str){"", 0}));
+    if (IS("repr") && args->count == 1 && args->items[0].v.kind == EM_EXCEPTION) {
+        em v = args->items[0].v;
+        ir_value *class_ = v.keys ? v.keys[0] : ir_build_str(&E->b, v.binding->class_->bare_name);
+        ir_value *open = em_row(E, "add.str", node, 2, class_, ir_build_str(&E->b, TS_STR("(")));
+        ir_value *text = v.value ? em_row(E, "prim_repr", node, 1, v.value) : ir_build_str(&E->b, TS_STR(""));
+        text = em_row(E, "add.str", node, 2, open, text);
+        return em_value(em_row(E, "add.str", node, 2, text, ir_build_str(&E->b, TS_STR(")"))));
+    }
     if (IS("repr")) {
         ir_value *v = em_argument_ir(E, args, 0, node);
         if (v && em_class_has_method(v->type, "__repr__"))
@@ -250,7 +258,20 @@ static em python_builtin(emitter *E, ts_str name, em_arguments *args, const ast_
         em v = args->items[0].v;
         if (v.kind == EM_VALUE && v.value->type->class_ && fe_class_of(v.value->type->class_))
             return em_binding(E, (fe_binding){.kind = FE_CLASS, .class_ = fe_class_of(v.value->type->class_)});
-        EM_UNSUPPORTED(E, node, "type() of this is not supported yet");
+        if (v.kind == EM_EXCEPTION && v.keys)
+            return v; /* its __name__ is asked */
+        if (v.kind == EM_TUPLE)
+            return em_binding(E, (fe_binding){.kind = FE_NAME, .path = TS_STR("builtins.tuple")});
+        ir_value *x = em_ir(E, v, node, NULL);
+        static const struct { ir_kind kind; const char *path; } types[] = {
+            {IR_INT, "builtins.int"}, {IR_FLOAT, "builtins.float"}, {IR_BOOL, "builtins.bool"},
+            {IR_STR, "builtins.str"}, {IR_LIST, "builtins.list"}, {IR_DICT, "builtins.dict"},
+            {IR_TUPLE, "builtins.tuple"}, {IR_COMPLEX, "builtins.complex"},
+            {IR_TENSOR, "torch.Tensor"}, {IR_NONE, "builtins.NoneType"}};
+        for (size_t i = 0; x && i < sizeof types / sizeof *types; i++)
+            if (x->type->kind == types[i].kind)
+                return em_binding(E, (fe_binding){.kind = FE_NAME, .path = ts_str_of(types[i].path)});
+        EM_UNSUPPORTED(E, node, "type() of %s is not supported yet", x ? em_type_text(E, x->type) : "this");
         return em_error();
     }
     if (IS("callable"))

@@ -20,6 +20,26 @@ static const struct { const char *name, *base; } exception_classes[] = {
     {"UnicodeError", "ValueError"}, {"UserWarning", "Warning"}, {"DeprecationWarning", "Warning"},
     {"RuntimeWarning", "Warning"}, {"FutureWarning", "Warning"}};
 
+size_t em_exception_names(fe_context *fe, fe_class *wanted, ts_str **out) {
+    const fe_map *names = &fe->scope->names;
+    size_t builtin_count = sizeof exception_classes / sizeof *exception_classes, count = 0;
+    *out = TS_NEW_ARRAY(fe->arena, ts_str, builtin_count + names->count + 1);
+    (*out)[count++] = wanted->bare_name;
+    for (size_t i = 0; i < builtin_count; i++) {
+        fe_class *c = fe_builtin_class(
+            fe, ts_arena_format(fe->arena, "builtins.%s", exception_classes[i].name));
+        if (c && c != wanted && fe_class_is_a(c, wanted))
+            (*out)[count++] = c->bare_name;
+    }
+    for (size_t i = 0; i < names->count; i++) {
+        const fe_binding *b = names->values[i];
+        if (b->kind == FE_CLASS && b->class_ != wanted && b->class_->kind == RT_CLASS_EXCEPTION &&
+            fe_class_is_a(b->class_, wanted))
+            (*out)[count++] = b->class_->bare_name;
+    }
+    return count;
+}
+
 static void add_ancestor(fe_context *fe, fe_class *c, fe_class *ancestor) {
     fe_class **list = TS_NEW_ARRAY(fe->arena, fe_class *, c->ancestor_count + 1);
     size_t count = 0;

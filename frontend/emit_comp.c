@@ -181,6 +181,8 @@ em em_comprehension(emitter *E, const ast_node *node, const ir_type *hint) {
 ir_value *em_to_str(emitter *E, em v, const ast_node *node) {
     if (v.kind == EM_BINDING && v.binding->kind == FE_CLASS)
         return ir_build_str(&E->b, v.binding->class_->bare_name);
+    if (v.kind == EM_EXCEPTION)
+        return v.value ? v.value : ir_build_str(&E->b, (ts_str){"", 0});
     ir_value *x = em_ir(E, v, node, NULL);
     if (!x)
         return NULL;

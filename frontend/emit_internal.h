@@ -27,7 +27,7 @@ typedef enum em_kind {
     EM_GENERATOR, /* node: a generator expression */
     EM_CLOSURE,   /* node: LAMBDA or nested FUNCTION */
     EM_SUPER,     /* class_: of self; function: the method that calls super() */
-    EM_EXCEPTION, /* class binding + message value */
+    EM_EXCEPTION, /* class binding + message value; keys[0]: its class's name, where caught */
     EM_DTYPE_INFO, /* torch.finfo(value), torch.iinfo(value) */
     EM_CHOICE     /* one of items, told at run time: value: an index, or a key of keys */
 } em_kind;
@@ -90,6 +90,11 @@ typedef struct em_condition {
     em_facts if_true, if_false;
 } em_condition;
 
+typedef struct em_attempt em_attempt; /* a try body under way (emit_try.c) */
+typedef struct em_handling {           /* the exception of the except clause under way, or NULL */
+    ir_value *exception, *message;
+} em_handling;
+
 typedef struct emitter {
     struct fe_context *fe;
     ir_module *m;
@@ -114,6 +119,8 @@ typedef struct emitter {
     size_t *read_undefined; /* slots read while surely unset in a loop body: the loop is redone */
     size_t read_undefined_count, read_undefined_capacity;
     int loop_depth;
+    em_attempt *attempt;
+    em_handling handling;
     size_t loop_redos;
     int depth; /* of recursion over the tree */
     bool failed;
@@ -205,6 +212,35 @@ void em_set_variable(emitter *E, size_t slot, em v, const ast_node *node);
 void em_augmented(emitter *E, const ast_node *node);
 void em_annotated(emitter *E, const ast_node *node);
 void em_delete(emitter *E, const ast_node *node);
+
+/* ---- emit_try.c ---- */
+struct em_attempt {
+    struct em_attempt *outer;
+    ir_function *function;
+    ir_block *block; /* where the statement stands */
+    em_env before;
+    ir_class *class_; /* of state */
+    ir_value *state;
+    size_t *slots; /* that BODY assigns and somebody reads later */
+    const ir_type **types; /* of all that was assigned so far; NULL: nothing yet */
+    size_t count;
+    uint32_t end; /* offset after BODY */
+    ir_value *grad_mode; /* before: an exception may leave a with block */
+    ir_value *ok, *exception, *message; /* what try_call tells */
+};
+void em_try(emitter *E, const ast_node *node);
+/* The statements between begin and end become a function that is called so that an exception in
+ * them is known; end gives the IF over how it went, its first region entered; failed enters the
+ * second. `end` is the offset behind the statements. */
+void em_attempt_begin(emitter *E, em_attempt **out, const ast_list *body, uint32_t end);
+ir_op *em_attempt_end(emitter *E, em_attempt *t, const ast_node *node);
+void em_attempt_failed(emitter *E, em_attempt *t, ir_op *op);
+/* Whether a caught exception is of a class, or of one of a tuple of them; NULL after an error. */
+ir_value *em_exception_test(emitter *E, em exception, const ast_node *types);
+void em_note_assigned(emitter *E, size_t slot); /* of em_set_variable */
+void em_raise_again(emitter *E, ir_value *exception, ir_value *message);
+/* Bare names of the class and of all known classes that derive from it (emit_class.c). */
+size_t em_exception_names(struct fe_context *fe, fe_class *wanted, ts_str **out);
 
 /* Iteration: an unrolled list of ems, or a count and an item by index. */
 typedef struct em_iteration {

@@ -168,7 +168,11 @@ void em_raise_named(emitter *E, ts_str exception, ir_value *message) {
 
 void em_raise(emitter *E, const ast_node *node) {
     if (!node->left) {
-        EM_UNSUPPORTED(E, node, "raise without an exception is not supported yet");
+        if (E->handling.exception)
+            em_raise_again(E, E->handling.exception, E->handling.message);
+        else
+            em_raise_named(E, TS_STR("RuntimeError"),
+                           ir_build_str(&E->b, TS_STR("No active exception to reraise")));
         return;
     }
     em v = em_expression(E, node->left, NULL);
@@ -182,6 +186,10 @@ void em_raise(emitter *E, const ast_node *node) {
         return;
     }
     em_place(E, node);
+    if (v.keys) {
+        em_raise_again(E, v.keys[0], v.value);
+        return;
+    }
     ir_value *message = v.value ? v.value : ir_build_str(&E->b, (ts_str){"", 0});
     em_raise_named(E, v.binding->class_->bare_name, message);
 }
@@ -222,18 +230,14 @@ static void emit_assert(emitter *E, const ast_node *node) {
 
 /* ---- with ---- */
 
-typedef struct open_context {
-    ir_value *object;    /* whose __exit__ is called */
-    ir_value *grad_mode; /* or the mode to go back to */
-} open_context;
-
 static bool is_named(em v, const char *path) {
     return v.kind == EM_BINDING && v.binding->kind == FE_NAME && ts_str_is(v.binding->path, path);
 }
 
-static bool open_grad_mode(emitter *E, const ast_node *context, open_context *out) {
+/* The mode to go back to; NULL: another context. */
+static ir_value *open_grad_mode(emitter *E, const ast_node *context) {
     if (context->kind != AST_CALL)
-        return false;
+        return NULL;
     fe_binding b = fe_resolve_dotted(E->fe, E->scope, context->left);
     em callee = {.kind = EM_BINDING, .binding = &b};
     ir_value *mode = NULL;
@@ -245,45 +249,79 @@ static bool open_grad_mode(emitter *E, const ast_node *context, open_context *ou
     else if (is_named(callee, "torch.set_grad_enabled") && context->list.count == 1)
         mode = em_expression_ir(E, context->list.items[0], NULL);
     if (!mode)
-        return false;
-    out->grad_mode = em_op(E, "is_grad_enabled", context, 0);
+        return NULL;
+    ir_value *before = em_op(E, "is_grad_enabled", context, 0);
     em_op(E, "set_grad_enabled", context, 1, mode);
-    return true;
+    return before;
 }
 
-void em_with(emitter *E, const ast_node *node) {
-    size_t count = node->list.count;
-    open_context *open = TS_NEW_ARRAY(E->arena, open_context, count);
-    for (size_t i = 0; i < count; i++) {
-        const ast_node *item = node->list.items[i];
-        if (open_grad_mode(E, item->left, &open[i]))
-            continue;
-        ir_value *object = em_expression_ir(E, item->left, NULL);
-        if (!object)
-            continue;
-        if (!em_class_has_method(object->type, "__enter__")) {
-            EM_UNSUPPORTED(E, item->left, "with over %s is not supported yet",
-                           em_type_text(E, object->type));
-            continue;
-        }
-        open[i].object = object;
-        em entered = em_call_method0(E, object, "__enter__", NULL, 0, item);
-        if (item->right && entered.kind == EM_VALUE)
-            em_assign(E, item->right, entered, item);
+static void with_item(emitter *E, const ast_node *node, size_t i);
+
+/* An exception in the statements goes through __exit__, which may end it. */
+static void with_object(emitter *E, const ast_node *node, size_t i, ir_value *object) {
+    em_attempt *t;
+    em none = em_value(ir_build_none(&E->b));
+    em args[3] = {none, none, none};
+    em_attempt_begin(E, &t, &node->body, end_of(node));
+    with_item(E, node, i + 1);
+    ir_op *op = em_attempt_end(E, t, node);
+    if (E->env.state != EM_UNREACHABLE)
+        em_call_method0(E, object, "__exit__", args, 3, node);
+    em_branch a = {.block = E->b.block, .env = E->env};
+    em_attempt_failed(E, t, op);
+    args[0] = em_value(t->exception);
+    args[1] = em_value(t->message);
+    em r = em_call_method0(E, object, "__exit__", args, 3, node);
+    em_condition ended = {.known = 0};
+    if (r.kind == EM_VALUE && r.value->type->kind != IR_NONE) {
+        ended.known = -1;
+        ended.value = em_truth(E, r, node);
     }
-    em_statements(E, &node->body, 0);
-    if (E->env.state == EM_UNREACHABLE)
-        return;
-    for (size_t i = count; i-- > 0;) {
-        if (open[i].grad_mode)
-            em_op(E, "set_grad_enabled", node, 1, open[i].grad_mode);
-        if (!open[i].object)
-            continue;
-        em none = em_value(ir_build_none(&E->b));
-        em args[3] = {none, none, none};
-        em_call_method0(E, open[i].object, "__exit__", args, 3, node);
+    if (ended.known < 0 && ended.value) {
+        em_env before = em_env_copy(E);
+        ir_op *choice = ir_build_if(&E->b, ended.value);
+        em_branch c = {.block = choice->regions[0], .env = em_env_copy(E)};
+        ir_block *here = em_enter(E, choice->regions[1]);
+        em_raise_again(E, t->exception, t->message);
+        em_branch d = {.block = E->b.block, .env = E->env};
+        em_leave(E, here);
+        em_merge(E, choice, &before, &c, &d, end_of(node));
+    } else {
+        em_raise_again(E, t->exception, t->message);
     }
+    em_branch b = {.block = E->b.block, .env = E->env};
+    em_leave(E, t->block);
+    em_merge(E, op, &t->before, &a, &b, end_of(node));
 }
+
+static void with_item(emitter *E, const ast_node *node, size_t i) {
+    if (i == node->list.count) {
+        em_statements(E, &node->body, 0);
+        return;
+    }
+    const ast_node *item = node->list.items[i];
+    ir_value *mode = open_grad_mode(E, item->left);
+    if (mode) {
+        with_item(E, node, i + 1);
+        if (E->env.state != EM_UNREACHABLE)
+            em_op(E, "set_grad_enabled", node, 1, mode);
+        return;
+    }
+    ir_value *object = em_expression_ir(E, item->left, NULL);
+    if (!object)
+        return;
+    if (!em_class_has_method(object->type, "__enter__")) {
+        EM_UNSUPPORTED(E, item->left, "with over %s is not supported yet",
+                       em_type_text(E, object->type));
+        return;
+    }
+    em entered = em_call_method0(E, object, "__enter__", NULL, 0, item);
+    if (item->right && entered.kind == EM_VALUE)
+        em_assign(E, item->right, entered, item);
+    with_object(E, node, i, object);
+}
+
+void em_with(emitter *E, const ast_node *node) { with_item(E, node, 0); }
 
 /* ---- imports inside functions ---- */
 
@@ -407,7 +445,7 @@ static void statement(emitter *E, const ast_node *s) {
         emit_import(E, s);
         break;
     case AST_TRY:
-        EM_UNSUPPORTED(E, s, "try is not supported yet");
+        em_try(E, s);
         break;
     case AST_CLASS:
         EM_UNSUPPORTED(E, s, "a class inside a function is not supported yet");

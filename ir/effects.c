@@ -127,6 +127,7 @@ uint32_t ir_effects(const ir_op *op) {
     case IR_OP_CORE:
         return core_effects(op);
     case IR_OP_CALL:
+    case IR_OP_TRY_CALL:
     case IR_OP_CALL_METHOD:
         return CALL_EFFECTS;
     case IR_OP_IF:

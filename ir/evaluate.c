@@ -296,6 +296,24 @@ static ts_status make_tuple(const ir_op *op, const rt_value *operands, rt_value 
     return NULL;
 }
 
+/* An exception becomes values; every other error goes on. */
+static ts_status try_function(evaluator *ev, const ir_function *f, const rt_value *in,
+                              rt_value *outs) {
+    int depth = ev->depth;
+    outs[3] = (rt_value){.tag = RT_TAG_UNINITIALIZED};
+    ts_status status = run_function(ev, f, in, &outs[3]);
+    outs[0] = rt_bool(!status);
+    if (ts_status_code(status) != TS_ERR_RAISED)
+        return status;
+    ev->depth = depth;
+    outs[3] = (rt_value){.tag = RT_TAG_UNINITIALIZED};
+    ts_status made = rt_str_make(ts_str_of(ts_status_exception(status)), &outs[1]);
+    if (!made)
+        made = rt_str_make(ts_str_of(ts_status_message(status)), &outs[2]);
+    ts_status_release(status);
+    return made;
+}
+
 /* Operators without regions. */
 static ts_status run_simple(evaluator *ev, const ir_op *op, const rt_value *in, rt_value *outs) {
     bool flag = false;
@@ -308,10 +326,12 @@ static ts_status run_simple(evaluator *ev, const ir_op *op, const rt_value *in, 
         outs[0] = rt_retain(op->value);
         return NULL;
     case IR_OP_RAISE:
-        return ts_raise_str(op->name, in[0].tag == RT_TAG_STR ? rt_str_text(in[0].as.str)
+        return ts_raise_str(op->operand_count == 2 ? rt_str_text(in[1].as.str) : op->name, in[0].tag == RT_TAG_STR ? rt_str_text(in[0].as.str)
                                                               : (ts_str){0});
     case IR_OP_CALL:
         return run_function(ev, op->function, in, outs);
+    case IR_OP_TRY_CALL:
+        return try_function(ev, op->function, in, outs);
     case IR_OP_CALL_METHOD:
         if (in[0].tag != RT_TAG_OBJECT)
             return ts_raise("AttributeError", "'%s' object has no attribute '%.*s'",

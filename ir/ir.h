@@ -176,9 +176,12 @@ struct ir_value {
                                   /* yields (cond, carried...); results carried */                 \
     X(YIELD, "yield")             /* ends a region's block */                                      \
     X(RETURN, "return")           /* ends a function's block */                                    \
-    X(RAISE, "raise")             /* (message:str); attr name = exception type; what follows in */ \
+    X(RAISE, "raise")             /* (message:str[, exception:str]); attr name = exception type   */ \
+                                  /* where it is known; what follows in */                         \
                                   /* the block is not reached */                                   \
     X(CALL, "call")               /* (args...); attr function */                                   \
+    X(TRY_CALL, "try_call")       /* (args...) -> ok:bool, exception:str, message:str, result: what */ \
+                                  /* @function raises becomes values; attr function */             \
     X(CALL_METHOD, "call_method") /* (object, args...); attr name: by the object's own class */    \
     X(TUPLE, "tuple") X(TUPLE_GET, "tuple_get") /* attr integer */                                 \
     X(TUPLE_UNPACK, "tuple_unpack")                                                                \

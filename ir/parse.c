@@ -461,7 +461,7 @@ static const ir_type *implied_type(ir_module *m, const ir_op *op) {
 static ts_status read_attributes(ir_parser *p, ir_opcode opcode, ir_op *into) {
     ir_text *t = &p->t;
     ts_str name;
-    if (opcode == IR_OP_CALL) {
+    if (opcode == IR_OP_CALL || opcode == IR_OP_TRY_CALL) {
         TS_TRY(ir_read_at_name(p, &name));
         into->function = ir_function_find(p->m, name);
         if (!into->function)

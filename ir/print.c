@@ -243,7 +243,7 @@ static void print_call(ir_printer *p, const ir_op *op) {
         ts_buffer_char(out, '.');
         ir_print_quotable(op->name, out);
     }
-    if (op->opcode == IR_OP_CALL) {
+    if (op->opcode == IR_OP_CALL || op->opcode == IR_OP_TRY_CALL) {
         ts_buffer_text(out, " @");
         ir_print_quotable(op->function ? op->function->name : TS_STR("?"), out);
     }

@@ -238,12 +238,16 @@ static ts_status rule_call(const verifier *v, const ir_op *op) {
     const ir_function *f = op->function;
     if (!f || ir_function_find(v->m, f->name) != f)
         return broken(v, op, "call", "expected a function of the module");
-    TS_TRY(need_counts(v, op, "call", f->body->parameter_count, 1, 0));
+    bool is_try = op->opcode == IR_OP_TRY_CALL;
+    TS_TRY(need_counts(v, op, "call", f->body->parameter_count, is_try ? 4 : 1, 0));
     for (size_t i = 0; i < op->operand_count; i++)
         if (!ir_type_is_subtype(op->operands[i]->type, f->body->parameters[i]->type))
             return type_error(v, op, "call", f->body->parameters[i]->type, op->operands[i]->type);
-    if (!ir_type_is_subtype(f->return_type, op->results[0]->type))
-        return type_error(v, op, "call", op->results[0]->type, f->return_type);
+    const ir_value *result = op->results[is_try ? 3 : 0];
+    if (!ir_type_is_subtype(f->return_type, result->type))
+        return type_error(v, op, "call", result->type, f->return_type);
+    for (size_t i = 0; is_try && i < 3; i++)
+        TS_TRY(need_kind(v, op, "call", op->results[i], i ? IR_STR : IR_BOOL));
     return NULL;
 }
 
@@ -335,9 +339,12 @@ static ts_status rule_operator(const verifier *v, const ir_op *op) {
     case IR_OP_RETURN:
         return rule_return(v, op);
     case IR_OP_RAISE:
-        TS_TRY(need_counts(v, op, "raise", 1, 0, 0));
+        TS_TRY(need_counts(v, op, "raise", op->operand_count == 2 ? 2 : 1, 0, 0));
+        if (op->operand_count == 2)
+            TS_TRY(need_kind(v, op, "raise", op->operands[1], IR_STR));
         return need_kind(v, op, "raise", op->operands[0], IR_STR);
     case IR_OP_CALL:
+    case IR_OP_TRY_CALL:
         return rule_call(v, op);
     case IR_OP_CALL_METHOD:
         if (op->operand_count < 1 || op->operands[0]->type->kind != IR_CLASS)

@@ -234,6 +234,7 @@ static void visit_op(pass_alias *a, const ir_op *op) {
         escape(a, op->results[0], false);
         return;
     case IR_OP_CALL:
+    case IR_OP_TRY_CALL:
     case IR_OP_CALL_METHOD:
         for (size_t i = 0; i < op->operand_count; i++)
             escape(a, op->operands[i], true);
@@ -377,7 +378,8 @@ bool pass_op_writes(pass_alias *a, const ir_op *op, const ir_value *v) {
             if ((s->args[i].is_written || state) && pass_may_alias(a, op->operands[i], v))
                 return true;
     }
-    if ((op->opcode == IR_OP_CALL || op->opcode == IR_OP_CALL_METHOD) && pass_is_outside(a, v))
+    if ((op->opcode == IR_OP_CALL || op->opcode == IR_OP_TRY_CALL ||
+         op->opcode == IR_OP_CALL_METHOD) && pass_is_outside(a, v))
         return true;
     for (size_t i = 0; i < op->region_count; i++)
         for (const ir_op *inner = op->regions[i]->first; inner; inner = inner->next)

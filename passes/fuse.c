@@ -570,7 +570,8 @@ static void fuse_block(fusion *f, ir_block *block, int depth) {
 
 static bool writes_tensors(ir_module *m, const ir_block *block, int depth) {
     for (const ir_op *op = block->first; op; op = op->next) {
-        if (op->opcode == IR_OP_CALL || op->opcode == IR_OP_CALL_METHOD || depth > 200)
+        if (op->opcode == IR_OP_CALL || op->opcode == IR_OP_TRY_CALL ||
+            op->opcode == IR_OP_CALL_METHOD || depth > 200)
             return true;
         for (size_t i = 0; i < op->region_count; i++)
             if (writes_tensors(m, op->regions[i], depth + 1))

@@ -118,7 +118,7 @@ static void visit_callees(inliner *in, ir_function *f) {
     pass_op_list ops = pass_collect(in->ctx, f);
     for (size_t i = 0; i < ops.count; i++) {
         resolve_method(in, ops.items[i]);
-        if (ops.items[i]->opcode == IR_OP_CALL && ops.items[i]->function)
+        if (ops.items[i]->function)
             visit(in, ops.items[i]->function);
     }
 }
@@ -172,7 +172,7 @@ static void mark(inliner *in, ir_function *f, bool *reached) {
     reached[f->number] = true;
     pass_op_list ops = pass_collect(in->ctx, f);
     for (size_t i = 0; i < ops.count; i++) {
-        if (ops.items[i]->opcode == IR_OP_CALL && ops.items[i]->function)
+        if (ops.items[i]->function)
             mark(in, ops.items[i]->function, reached);
         if (ops.items[i]->opcode == IR_OP_CALL_METHOD)
             mark_method(in, ops.items[i]->name, reached);
@@ -234,7 +234,7 @@ static void split_called_entries(inliner *in) {
         for (ir_function *g = m->functions; g; g = g->next) {
             pass_op_list ops = pass_collect(in->ctx, g);
             for (size_t i = 0; i < ops.count; i++)
-                if (ops.items[i]->opcode == IR_OP_CALL && ops.items[i]->function == f)
+                if (ops.items[i]->function == f)
                     ops.items[i]->function = twin;
         }
         pass_count(in->ctx, "split", 1);

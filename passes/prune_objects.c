@@ -27,7 +27,7 @@ static void scan(pruner *p, const ir_op *op) {
     if (op->opcode == IR_OP_GET_ATTR)
         TS_APPEND(p->ctx->scratch, p->names, p->count, p->capacity, op->name);
     bool fine = op->opcode == IR_OP_GET_ATTR || op->opcode == IR_OP_SET_ATTR ||
-                op->opcode == IR_OP_CALL || op->opcode == IR_OP_CALL_METHOD ||
+                op->opcode == IR_OP_CALL || op->opcode == IR_OP_CALL_METHOD || op->opcode == IR_OP_TRY_CALL ||
                 op->opcode == IR_OP_IF || op->opcode == IR_OP_LOOP || op->opcode == IR_OP_YIELD ||
                 op->opcode == IR_OP_CAST || op->opcode == IR_OP_IS_INSTANCE ||
                 op->opcode == IR_OP_CHECK_CAST;

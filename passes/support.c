@@ -56,7 +56,7 @@ void pass_move_body(ir_op *op, ir_block *region) {
 
 static bool block_calls(const ir_block *b, const ir_function *f) {
     for (const ir_op *op = b->first; op; op = op->next) {
-        if (op->opcode == IR_OP_CALL && op->function == f)
+        if ((op->opcode == IR_OP_CALL || op->opcode == IR_OP_TRY_CALL) && op->function == f)
             return true;
         for (size_t i = 0; i < op->region_count; i++)
             if (block_calls(op->regions[i], f))

@@ -234,6 +234,24 @@ static ts_status service_raise(rt_run *run, uint32_t type, const rt_value *messa
     return placed(s, status, place);
 }
 
+static ts_status service_raise_as(rt_run *run, const rt_value *exception, const rt_value *message,
+                                  uint32_t place) {
+    ts_status status = ts_raise_str(rt_str_text(exception->as.str), rt_str_text(message->as.str));
+    return placed(rt_session_of(run), status, place);
+}
+
+static ts_status service_catch(rt_run *run, ts_status status, rt_value *exception,
+                               rt_value *message) {
+    (void)run;
+    if (ts_status_code(status) != TS_ERR_RAISED)
+        return status;
+    ts_status made = rt_str_make(ts_str_of(ts_status_exception(status)), exception);
+    if (!made)
+        made = rt_str_make(ts_str_of(ts_status_message(status)), message);
+    ts_status_release(status);
+    return made;
+}
+
 static ts_status service_called_from(rt_run *run, ts_status status, uint32_t function,
                                      uint32_t place) {
     tsrt_session *s = rt_session_of(run);
