@@ -755,8 +755,22 @@ static void split_outer(kn_emitter *e, LLVMValueRef rest) {
     }
 }
 
+/* Values of a nest with transcendental functions are two registers wide: their chains of dependent
+ * operations then come interleaved, and a core's queues hold both. */
+static int nest_width(const kn_emitter *e) {
+    const kn_kernel *k = e->k;
+    rt_dim size = k->dims[vector_dim(k)].size;
+    if (rt_dim_is_constant(size) && size % (2 * e->lanes) != 0 && size < 8 * e->lanes)
+        return e->lanes;
+    for (int i = 0; i < k->node_count; i++)
+        if (k->nodes[i].is_needed && k->nodes[i].is_heavy && !kn_is_uniform(e, &k->nodes[i]))
+            return 2 * e->lanes;
+    return e->lanes;
+}
+
 static void emit_nest(kn_emitter *e) {
     kn_kernel *k = e->k;
+    e->width = nest_width(e);
     const kn_dim *v = &k->dims[vector_dim(k)];
     kn_loop items;
     kn_loop_begin(e, &items, e->begin, e->end, 1, NULL, 0);
@@ -783,6 +797,7 @@ static void emit_nest(kn_emitter *e) {
         emit_column_item(e, begin, end, known < 0 || known % e->width != 0,
                          known < 0 || known >= e->width);
     kn_loop_end(e, &items, NULL);
+    e->width = e->lanes;
 }
 
 void kn_emit_llvm(cg_unit *unit, kn_kernel *k, LLVMValueRef function) {

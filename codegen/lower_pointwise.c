@@ -134,12 +134,23 @@ static int emit_gelu(pointwise *p) {
     rt_value text;
     if (!mode || !ir_const_value(mode, &text) || text.tag != RT_TAG_STR)
         return fail(p, "unknown approximation");
-    int x = argument(p, "self", t), half = OP2(mul, NUMBER(0.5), x);
+    int x = argument(p, "self", t);
     if (text.as.str->length == 4 && memcmp(text.as.str->data, "none", 4) == 0)
-        return OP2(mul, half, OP2(add, NUMBER(1.0), OP1(erf, OP2(mul, x, NUMBER(0.70710678118654752440)))));
+        return OP2(mul, x, OP1(normcdf, x));
     int cube = OP2(mul, OP2(mul, x, x), x);
-    int inner = OP2(mul, NUMBER(0.79788456080286535588), OP2(add, x, OP2(mul, NUMBER(0.044715), cube)));
-    return OP2(mul, half, OP2(add, NUMBER(1.0), OP1(tanh, inner)));
+    /* 0.5 (1 + tanh y) is sigmoid(2 y). */
+    int inner = OP2(mul, NUMBER(2 * 0.79788456080286535588),
+                    OP2(add, x, OP2(mul, NUMBER(0.044715), cube)));
+    return OP2(mul, x, OP1(sigmoid, inner));
+}
+
+/* x tanh(log(1 + e)) = x n / (n + 2) for e = exp(x), n = e (e + 2); from 20 on the quotient is 1. */
+static int emit_mish(pointwise *p, int x) {
+    lowering *l = p->l;
+    rt_dtype t = p->result;
+    int e = OP1(exp, OP2(minimum, NUMBER(20.0), x));
+    int n = OP2(mul, e, OP2(add, e, NUMBER(2.0)));
+    return OP2(mul, x, OP2(div, n, OP2(add, n, NUMBER(2.0))));
 }
 
 static int clamp_between(pointwise *p, int x, int low, int high) {
@@ -284,7 +295,7 @@ static int lower(pointwise *p) {
     }
     case IR_P_mish: {
         int x = argument(p, "self", t);
-        return OP2(mul, x, OP1(tanh, emit_softplus(p, x, 1, 20)));
+        return emit_mish(p, x);
     }
     case IR_P_hardswish: {
         int x = argument(p, "self", t);

@@ -226,6 +226,40 @@ static bool may_be_output(ir_module *m, const group *g, const ir_op *op, ir_kern
            same_dims(m, op->results[0]->type, g->space) && is_read_after(g, op);
 }
 
+/* The reduction of the group's space that `op`, pointwise and of a smaller shape, is made of. */
+static const ir_op *reduction_below(ir_module *m, const group *g, const ir_op *op, int depth) {
+    for (size_t i = 0; depth < 12 && i < op->operand_count; i++) {
+        const ir_op *def = op->operands[i]->def;
+        if (!def || def->block != op->block || def->result_count != 1)
+            continue;
+        ir_kernel_form form = ir_kernel_form_of(m, def);
+        if (form == IR_FORM_REDUCTION && same_dims(m, def->results[0]->type, op->results[0]->type))
+            return same_dims(m, def->operands[0]->type, g->space) ? def : NULL;
+        const ir_op *found = form == IR_FORM_POINTWISE &&
+                                     same_dims(m, def->results[0]->type, op->results[0]->type)
+                                 ? reduction_below(m, g, def, depth + 1)
+                                 : NULL;
+        if (found)
+            return found;
+    }
+    return NULL;
+}
+
+/* Full values that read a function of sums over the space (a norm written by hand): the kernel of
+ * the values becomes one of rows, so that sums and what is before them can join. */
+static void expect_reduction(fusion *f, group *g, const ir_op *op) {
+    if (g->has_anchor || g->has_reduction || g->has_resize ||
+        same_dims(f->m, op->results[0]->type, g->space))
+        return;
+    for (size_t i = 0; i < g->count; i++)
+        if (ir_view_kind_of(g->members[i]) != IR_VIEW_NONE ||
+            !same_dims(f->m, g->members[i]->results[0]->type, g->space))
+            return;
+    const ir_op *reduction = reduction_below(f->m, g, op, 0);
+    if (reduction)
+        set_reduction(f->m, g, reduction, false);
+}
+
 static void grow(fusion *f, group *g) {
     ir_block *block = g->root->block;
     int looked = 0;
@@ -239,6 +273,8 @@ static void grow(fusion *f, group *g) {
         if (!r.any)
             continue;
         ir_kernel_form form = ir_kernel_form_of(f->m, op);
+        if (form == IR_FORM_POINTWISE && r.all && !r.through_view && !r.by_anchor)
+            expect_reduction(f, g, op);
         if (form == IR_FORM_VIEW)
             mark_view(g, op, &r);
         else if (form == IR_FORM_NONE || !may_join(f->m, g, op, form, &r))

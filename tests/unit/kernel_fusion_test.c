@@ -298,6 +298,22 @@ START_TEST(rows_and_columns) {
 }
 END_TEST
 
+/* A norm written by hand: sums, what is made of them and what reads that are one kernel. */
+START_TEST(norms_by_hand) {
+    check_text("func @forward(%x: float32[2,5,70], %w: float32[70]) -> float32[2,5,70] entry {\n"
+               "  %s = pow.Tensor_Scalar(%x, 2) : float32[2,5,70]\n"
+               "  %m = mean.dim(%s, [-1], true, none) : float32[2,5,1]\n"
+               "  %e = add.Scalar(%m, 1e-6, 1) : float32[2,5,1]\n"
+               "  %r = rsqrt(%e) : float32[2,5,1]\n"
+               "  %n = mul.Tensor(%x, %r) : float32[2,5,70]\n"
+               "  %o = mul.Tensor(%n, %w) : float32[2,5,70]\n"
+               "  %g = sigmoid(%x) : float32[2,5,70]\n"
+               "  %y = mul.Tensor(%o, %g) : float32[2,5,70]\n"
+               "  return %y\n"
+               "}\n", 1, 1e-5, 0);
+}
+END_TEST
+
 START_TEST(reductions_of_one_element) {
     check_text("func @forward(%x: float32[3,2,1,2]) -> Tuple[float32[3,2,2], int64[3,2,1,2], float32[3,2,1,2]] entry {\n"
                "  %a = mean.dim(%x, [2], false, none) : float32[3,2,2]\n"
@@ -594,6 +610,7 @@ int main(void) {
     tcase_add_test(tc, views_of_inputs);
     tcase_add_test(tc, integers_and_bools);
     tcase_add_test(tc, rows_and_columns);
+    tcase_add_test(tc, norms_by_hand);
     tcase_add_test(tc, reductions_of_one_element);
     tcase_add_test(tc, products);
     tcase_add_test(tc, products_of_inputs);
