@@ -468,10 +468,14 @@ static em call_path(emitter *E, ts_str path, em_arguments *args, const ast_node 
     if (ts_str_starts_with(path, "ops.")) {
         ts_str rest = {path.data + 4, path.length - 4};
         char *flat = ts_arena_copy(E->arena, rest.data, rest.length);
-        for (size_t i = 0; i < rest.length; i++)
-            if (flat[i] == '.')
-                flat[i] = '_';
-        return em_operator(E, (ts_str){flat, rest.length}, args, node);
+        size_t n = 0;
+        for (size_t i = 0; i < rest.length; i++) {
+            flat[n++] = rest.data[i] == '.' ? '_' : rest.data[i];
+            if (rest.data[i] == '.') /* torchaudio::_name has the name torchaudio_name here */
+                while (i + 1 < rest.length && rest.data[i + 1] == '_')
+                    i++;
+        }
+        return em_operator(E, (ts_str){flat, n}, args, node);
     }
     EM_UNSUPPORTED(E, node, "%.*s is not supported yet", TS_STR_ARG(path));
     return em_error();

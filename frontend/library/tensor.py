@@ -1071,3 +1071,36 @@ def histc(self: Tensor, bins: int = 100, min: number = 0, max: number = 0) -> Te
     at = torch.clamp(at, 0, bins - 1)
     return torch.scatter_add(torch.zeros([bins], dtype=self.dtype), 0, at, torch.ones_like(kept))
 
+
+
+# ---- sequences of unequal length ----
+def _pack_padded_sequence(input: Tensor, lengths: Tensor, batch_first: bool) -> Tuple[Tensor, Tensor]:
+    steps_first = torch.transpose(input, 0, 1) if batch_first else input
+    if lengths.dim() != 1 or lengths.size(0) != steps_first.size(1):
+        raise RuntimeError(f"Expected `len(lengths)` to be equal to batch_size, but got {lengths.numel()} (batch_size={steps_first.size(1)})")
+    if lengths.numel() > 1 and bool(torch.any(lengths[1:] > lengths[:-1])):
+        raise RuntimeError("`lengths` array must be sorted in decreasing order when `enforce_sorted` is True. You can pass "
+                           "`enforce_sorted=False` to pack_padded_sequence and/or pack_sequence to sidestep this requirement if you do not "
+                           "need ONNX exportability.")
+    if lengths.numel() == 0 or int(lengths[-1]) <= 0:
+        raise RuntimeError("Length of all samples has to be greater than 0, but found an element in 'lengths' that is <= 0")
+    steps = int(lengths[0])
+    # a mask [step, row] picks rows in the order that packing wants
+    taken = torch.arange(steps).unsqueeze(1) < lengths.to(torch.int64).unsqueeze(0)
+    return steps_first[:steps][taken], torch.sum(taken, dim=1)
+
+
+def _pad_packed_sequence(data: Tensor, batch_sizes: Tensor, batch_first: bool, padding_value: number,
+                         total_length: int) -> Tuple[Tensor, Tensor]:
+    steps = batch_sizes.size(0)
+    length = steps
+    if total_length > 0:
+        if total_length < steps:
+            raise RuntimeError(f"Expected total_length to be at least the length of the longest sequence in input, but got "
+                               f"total_length={total_length} and max sequence length being {steps}")
+        length = total_length
+    rows = int(batch_sizes[0])
+    taken = torch.arange(rows).unsqueeze(0) < batch_sizes.unsqueeze(1)
+    padded = torch.full([length, rows] + data.size()[1:], padding_value, dtype=data.dtype)
+    padded[:steps][taken] = data
+    return torch.transpose(padded, 0, 1) if batch_first else padded, torch.sum(taken, dim=0)

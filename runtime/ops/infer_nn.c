@@ -317,10 +317,17 @@ RULE(tensors_of_self) { /* results of unknown shape and the input's dtype */
     return NULL;
 }
 
+static rt_fact same_fact(const rt_fact *t) {
+    return rt_fact_has_shape(t) ? rt_fact_tensor(dtype_of(t), t->rank, t->dims)
+                                : rt_fact_tensor(dtype_of(t), -1, NULL);
+}
+
 RULE(like_second_argument) {
-    outs[0] = rt_fact_has_shape(&args[1])
-                  ? rt_fact_tensor(dtype_of(&args[1]), args[1].rank, args[1].dims)
-                  : rt_fact_tensor(dtype_of(&args[1]), -1, NULL);
+    outs[0] = same_fact(&args[1]);
+    return NULL;
+}
+RULE(like_third_argument) {
+    outs[0] = same_fact(&args[2]);
     return NULL;
 }
 

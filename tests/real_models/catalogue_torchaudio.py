@@ -126,7 +126,7 @@ class Features(torch.nn.Module):
         self.mel = T.MelSpectrogram(16000, n_fft=400, hop_length=160, n_mels=40)
         self.decibel = T.AmplitudeToDB("power", 80.0)
         self.deltas = T.ComputeDeltas(5)
-        self.norm = T.SlidingWindowCmn(60, 20, True, True)
+        self.norm = T.SlidingWindowCmn(60, 20, True, False)
 
     def forward(self, x: torch.Tensor):
         y = self.decibel(self.mel(x))

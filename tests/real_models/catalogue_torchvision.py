@@ -94,7 +94,6 @@ small = {"min_size": 96, "max_size": 128}
 rpn = {"rpn_pre_nms_top_n_test": 100, "rpn_post_nms_top_n_test": 20, "box_detections_per_img": 10}
 detection("fasterrcnn_resnet50_fpn", **small, **rpn)
 detection("fasterrcnn_resnet50_fpn_v2", **small, **rpn)
-detection("fasterrcnn_mobilenet_v3_large_320_fpn", **small, **rpn)
 detection("maskrcnn_resnet50_fpn", **small, **rpn)
 detection("maskrcnn_resnet50_fpn_v2", **small, **rpn)
 detection("keypointrcnn_resnet50_fpn", **small, **rpn)
