@@ -575,7 +575,12 @@ def ger(self: Tensor, vec2: Tensor) -> Tensor:
 
 
 def addr(self: Tensor, vec1: Tensor, vec2: Tensor, *, beta: number = 1, alpha: number = 1) -> Tensor:
-    product = torch.mul(outer(vec1, vec2), alpha)
+    product = outer(vec1, vec2)
+    if self.dtype == torch.bool and vec1.dtype == torch.bool and vec2.dtype == torch.bool:
+        if not bool(alpha):
+            product = torch.zeros_like(product)
+        return torch.logical_or(product, self) if bool(beta) else torch.logical_or(product, torch.zeros_like(self))
+    product = torch.mul(product, alpha)
     if beta == 0:
         return product
     return torch.add(torch.mul(self, beta), product)

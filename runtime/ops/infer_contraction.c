@@ -70,6 +70,8 @@ RULE(einsum) {
     const rt_fact *list = &args[1];
     rt_dtype dtype = list->kind == RT_FACT_LIST && list->items ? dtype_of(&list->items[0])
                                                                : RT_DTYPE_UNKNOWN;
+    if (!rt_dtype_is_float(dtype) && !rt_dtype_is_complex(dtype))
+        dtype = RT_DTYPE_UNKNOWN; /* whole numbers that are summed become int64 */
     rt_dim sizes[128], dims[RT_MAX_RANK];
     int uses[128] = {0}, rank = 0;
     if (args[0].kind != RT_FACT_STR || !args[0].is_known || list->kind != RT_FACT_LIST ||

@@ -173,6 +173,11 @@ KERNEL(to_repr) { return rt_to_repr(args[0], outs); }
 
 KERNEL(hash) {
     uint64_t h;
+    if (args[0].tag == RT_TAG_INT || args[0].tag == RT_TAG_BOOL) { /* as Python has it */
+        const int64_t prime = (INT64_C(1) << 61) - 1;
+        outs[0] = rt_int(args[0].as.i % prime == -1 ? -2 : args[0].as.i % prime);
+        return NULL;
+    }
     TS_TRY(rt_hash(args[0], &h));
     outs[0] = rt_int((int64_t)h);
     return NULL;

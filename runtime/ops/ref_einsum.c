@@ -117,6 +117,16 @@ static ts_status contract(const rt_tensor *a, const rt_tensor *b, int batch_rank
     return NULL;
 }
 
+static ts_status widen(term *a) {
+    rt_tensor *wide;
+    if (rt_dtype_is_float((rt_dtype)a->t->dtype) || rt_dtype_is_complex((rt_dtype)a->t->dtype))
+        return NULL;
+    TS_TRY(rt_tensor_cast(a->t, RT_int64, false, &wide));
+    rt_tensor_release(a->t);
+    a->t = wide;
+    return NULL;
+}
+
 /* Sums out labels that nobody needs any more: a product with ones. */
 static ts_status sum_out(term *a, const bool *is_needed) {
     int dims[RT_MAX_RANK], count = 0, kept;
@@ -130,6 +140,7 @@ static ts_status sum_out(term *a, const bool *is_needed) {
         if (!is_needed[a->labels[i]])
             dims[count++] = i;
     TS_TRY(keep_dims(a, dims, count));
+    TS_TRY(widen(a)); /* whole numbers add up in 64 bits */
     rt_tensor *ones, *sum;
     TS_TRY(rt_tensor_make((rt_dtype)a->t->dtype, a->t->sizes + kept, count - kept, &ones));
     for (int64_t i = 0; i < ones->element_count; i++)
@@ -164,6 +175,10 @@ static ts_status fold(term *a, term *b, const bool *is_needed) {
     }
     TS_TRY(sum_out(a, needed_a));
     TS_TRY(sum_out(b, needed_b));
+    if (a->t->dtype != b->t->dtype) { /* one of them was widened */
+        TS_TRY(widen(a));
+        TS_TRY(widen(b));
+    }
     int a_dims[RT_MAX_RANK], b_dims[RT_MAX_RANK], a_count = 0, b_count = 0, batch = 0, k = 0;
     for (int i = 0; i < a->t->rank; i++) {
         int j = find_label(b, a->labels[i]);

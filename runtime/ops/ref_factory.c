@@ -138,7 +138,7 @@ static ts_status spaced(const rt_value *args, rt_value dtype_value, bool is_log,
     char *data = t->data;
     bool ints = rt_dtype_category(dtype) == 'i';
     rt_complex128 a = rt_as_complex(args[0]), b = rt_as_complex(args[1]);
-    if (ints && !is_log) {
+    if (ints) {
         a.re = (double)rt_as_int(args[0]);
         b.re = (double)rt_as_int(args[1]);
     }
@@ -146,14 +146,14 @@ static ts_status spaced(const rt_value *args, rt_value dtype_value, bool is_log,
     rt_complex128 step = {(b.re - a.re) / count, (b.im - a.im) / count};
     if (dtype == RT_float32) { /* the step is rounded to the dtype first */
         step.re = (float)((float)b.re - (float)a.re) / (float)count;
-    } else if (ints && !is_log) {
-        step.re = (float)((float)(b.re - a.re) / (float)count);
     }
     for (int64_t i = 0; i < n; i++) {
         bool from_start = i < n / 2 || n == 1;
         double k = from_start ? (double)i : -(double)(n - 1 - i);
         rt_complex128 base_point = from_start ? a : b;
         rt_complex128 v = {base_point.re + step.re * k, base_point.im + step.im * k};
+        if (ints && !is_log) /* PyTorch's own loop is compiled to this: 6.999.. would be cut to 6 */
+            v.re = fma(step.re, k, base_point.re);
         if (is_log && v.im == 0)
             v.re = pow(base, v.re);
         if (ints)

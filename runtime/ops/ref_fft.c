@@ -480,6 +480,9 @@ KERNEL(istft) {
         status = ts_raise("RuntimeError",
                           "istft: expected the frequency dimension to match n_fft, but got %lld",
                           (long long)bins);
+    /* A real signal is read from the first half, whatever the second holds. */
+    bool half = onesided || !as_complex;
+    int64_t used = status ? 0 : half ? s.n_fft / 2 + 1 : s.n_fft;
     int64_t full = status ? 0 : s.n_fft + s.hop * (count - 1), start = center ? s.n_fft / 2 : 0;
     int64_t end = !rt_is_none(args[8]) ? start + args[8].as.i : center ? full - s.n_fft / 2 : full;
     if (!status && (end <= start || full <= 0))
@@ -512,11 +515,11 @@ KERNEL(istft) {
         memset(sum, 0, (size_t)full * sizeof *sum);
         for (int64_t j = 0; j < count; j++) {
             for (int64_t k = 0; k < s.n_fft; k++) {
-                int64_t from = onesided && k >= bins ? s.n_fft - k : k;
+                int64_t from = half && k >= used ? s.n_fft - k : k;
                 rt_complex128 v = f.data[(b * bins + from) * count + j];
-                if (onesided && k >= bins)
+                if (half && k >= used)
                     v.im = -v.im;
-                if (onesided && (k == 0 || 2 * k == s.n_fft))
+                if (half && (k == 0 || 2 * k == s.n_fft))
                     v.im = 0;
                 line[k] = v;
             }

@@ -583,8 +583,27 @@ static void multiply(const rt_complex128 *a, const rt_complex128 *b, int64_t n, 
             }
 }
 
+KERNEL(linalg_matrix_exp);
+
+/* Alone of its family it takes 16-bit floats. */
+static ts_status exp_of_16_bits(rt_context *context, rt_tensor *t, rt_value *outs) {
+    rt_tensor *wide, *narrow = NULL;
+    TS_TRY(rt_tensor_cast(t, RT_float32, false, &wide));
+    rt_value arg = rt_from_tensor(wide), result = rt_none();
+    ts_status status = rt_ref_linalg_matrix_exp(context, &arg, &result);
+    if (!status)
+        status = rt_tensor_cast(result.as.tensor, (rt_dtype)t->dtype, false, &narrow);
+    if (!status)
+        outs[0] = rt_from_tensor(narrow);
+    rt_release(result);
+    rt_release(arg);
+    return status;
+}
+
 KERNEL(linalg_matrix_exp) {
     rt_matrices a = {0};
+    if (TENSOR(0)->dtype == RT_float16 || TENSOR(0)->dtype == RT_bfloat16)
+        return exp_of_16_bits(context, TENSOR(0), outs);
     TS_TRY(rt_matrices_load_square(TENSOR(0), "linalg.matrix_exp", &a));
     int64_t n = a.n, count = n * n;
     rt_complex128 *term = malloc((size_t)(3 * count + 1) * sizeof *term);

@@ -272,21 +272,27 @@ static ts_status check_bounds(rt_tensor *t, rt_generator *g, double from, double
     return uniform_into(t, g, from, to);
 }
 
-/* Whole numbers of the dtype's own range. */
-static ts_status random_into(rt_tensor *t, rt_generator *g) {
-    rt_dtype dtype = (rt_dtype)t->dtype;
+/* One more than the largest whole number of the dtype, up to which it has all of them. */
+static uint64_t whole_numbers(rt_dtype dtype) {
     switch (dtype) {
-    case RT_bool: return int_into(t, g, 0, 2);
-    case RT_uint8: return int_into(t, g, 0, 256);
-    case RT_int8: return int_into(t, g, 0, 128);
-    case RT_int16: return int_into(t, g, 0, 32768);
-    case RT_int32: return int_into(t, g, 0, (uint64_t)INT32_MAX + 1);
-    case RT_float16: return int_into(t, g, 0, 2049);
-    case RT_bfloat16: return int_into(t, g, 0, 257);
-    case RT_float32: return int_into(t, g, 0, (1 << 24) + 1);
-    case RT_float64: return int_into(t, g, 0, (UINT64_C(1) << 53) + 1);
-    default: return int_into(t, g, 0, (uint64_t)INT64_MAX + 1);
+    case RT_bool: return 2;
+    case RT_uint8: return 256;
+    case RT_int8: return 128;
+    case RT_int16: return 32768;
+    case RT_int32: return (uint64_t)INT32_MAX + 1;
+    case RT_float16: return 2049;
+    case RT_bfloat16: return 257;
+    case RT_float32: return (1 << 24) + 1;
+    case RT_float64: return (UINT64_C(1) << 53) + 1;
+    default: return (uint64_t)INT64_MAX + 1;
     }
+}
+
+static ts_status random_into(rt_tensor *t, rt_generator *g, int64_t from) {
+    uint64_t end = whole_numbers((rt_dtype)t->dtype);
+    if (from >= 0 && (uint64_t)from >= end)
+        return randint_into(t, g, from, from);
+    return int_into(t, g, from, end - (uint64_t)from);
 }
 
 IN_PLACE(uniform_, 3, check_bounds(t, g, args[1].as.f, args[2].as.f))
@@ -294,10 +300,10 @@ IN_PLACE(normal_, 3, normal_into(t, g, args[1].as.f, args[2].as.f))
 IN_PLACE(log_normal_, 3, each(t, g, draw_log_normal, (double[]){args[1].as.f, args[2].as.f}))
 IN_PLACE(cauchy_, 3, each(t, g, draw_cauchy, (double[]){args[1].as.f, args[2].as.f}))
 IN_PLACE(geometric_, 2, each(t, g, draw_geometric, (double[]){args[1].as.f}))
-IN_PLACE(random_, 1, random_into(t, g))
+IN_PLACE(random_, 1, random_into(t, g, 0))
 IN_PLACE(random__to, 2, randint_into(t, g, 0, args[1].as.i))
 IN_PLACE(random__from, 3,
-         rt_is_none(args[2]) ? int_into(t, g, args[1].as.i, (uint64_t)INT64_MAX - (uint64_t)args[1].as.i)
+         rt_is_none(args[2]) ? random_into(t, g, args[1].as.i)
                              : randint_into(t, g, args[1].as.i, args[2].as.i))
 
 static ts_status bernoulli_into(rt_tensor *t, rt_generator *g, double p) {

@@ -36,6 +36,37 @@ static void apply(const rt_resize_taps *t, const double *x, double *y, int64_t o
         }
 }
 
+/* Images of bytes are resized as PyTorch does on a processor with vectors of 256 bits, which is
+ * Pillow's way: weights are whole 16-bit multiples of 2^-bits, and each dimension rounds to bytes.
+ * Taps on one element are one weight. */
+static int weights_to_integers(rt_resize_taps *t, int64_t out) {
+    double most = 0;
+    for (int64_t o = 0; o < out; o++)
+        for (int64_t j = 0; j < t->width; j++) {
+            double *w = &t->weight[o * t->width + j];
+            for (int64_t k = 0; k < j && *w != 0; k++)
+                if (t->index[o * t->width + k] == t->index[o * t->width + j]) {
+                    t->weight[o * t->width + k] += *w;
+                    *w = 0;
+                }
+        }
+    for (int64_t i = 0; i < out * t->width; i++)
+        most = fmax(most, t->weight[i]);
+    int bits = 0;
+    while (bits < 22 && (int64_t)(0.5 + most * (double)(INT64_C(1) << (bits + 1))) < 1 << 15)
+        bits++;
+    for (int64_t i = 0; i < out * t->width; i++)
+        t->weight[i] = round(t->weight[i] * (double)(1 << bits));
+    return bits;
+}
+
+static void round_to_bytes(double *x, int64_t count, int bits) {
+    for (int64_t i = 0; i < count; i++) {
+        double v = floor((x[i] + (double)(1 << bits) / 2) / (double)(1 << bits));
+        x[i] = v < 0 ? 0 : v > 255 ? 255 : v;
+    }
+}
+
 typedef struct request {
     rt_resize_filter filter;
     int dims;
@@ -60,6 +91,8 @@ static ts_status resize(const rt_tensor *x, const request *r, rt_value *result) 
                             "(size: %lld) and output (size: %lld)",
                             (long long)x->sizes[i + 2], (long long)r->out[i]);
     rt_resize_taps tables[3] = {0};
+    int bits[3] = {0};
+    bool is_bytes = x->dtype == RT_uint8 && r->dims == 2 && r->filter >= RT_RESIZE_LINEAR;
     ts_status status = NULL;
     int64_t most = 1, volume_in = 1, volume_out = 1, planes = x->sizes[0] * x->sizes[1];
     for (int d = 0; d < r->dims && !status; d++) {
@@ -78,6 +111,8 @@ static ts_status resize(const rt_tensor *x, const request *r, rt_value *result) 
             rt_resize_fill(t, r->filter, x->dtype == RT_float64, in, out, r->align, r->scale[d]);
         else
             status = ts_no_memory();
+        if (is_bytes && !status)
+            bits[d] = weights_to_integers(t, out);
     }
     rt_tensor *dense = NULL, *y = NULL;
     double *room = rt_new_doubles(2 * most);
@@ -93,16 +128,19 @@ static ts_status resize(const rt_tensor *x, const request *r, rt_value *result) 
         double *from = room, *to = room + most;
         rt_load_block(RT_WORK_DOUBLE, (rt_dtype)x->dtype,
                       (const char *)dense->data + p * volume_in * bytes, bytes, volume_in, from);
-        for (int d = 0; d < r->dims; d++) {
+        for (int i = 0; i < r->dims; i++) {
+            int d = is_bytes ? 1 - i : i; /* bytes: rows first */
             int64_t outer = 1, inner = 1, in = x->sizes[d + 2];
             if (!tables[d].index)
                 continue;
             for (int e = 0; e < d; e++)
-                outer *= r->out[e];
+                outer *= is_bytes ? x->sizes[e + 2] : r->out[e];
             for (int e = d + 1; e < r->dims; e++)
-                inner *= x->sizes[e + 2];
+                inner *= is_bytes ? r->out[e] : x->sizes[e + 2];
             memset(to, 0, (size_t)(outer * r->out[d] * inner) * sizeof *to);
             apply(&tables[d], from, to, outer, in, r->out[d], inner);
+            if (is_bytes)
+                round_to_bytes(to, outer * r->out[d] * inner, bits[d]);
             double *swap = from;
             from = to;
             to = swap;

@@ -81,6 +81,19 @@ bool library_run(case_library *l, rt_context *context, ts_str name, const rt_val
     return true;
 }
 
+/* A name that begins with an underscore and is called by itself in its file, not as torch._name. */
+static bool is_helper(const struct fe_library_file *file, const char *name, size_t length) {
+    if (*name != '_')
+        return false;
+    const char *at = (const char *)file->data, *end = at + file->length - length;
+    for (at++; at < end; at++)
+        if (memcmp(at, name, length) == 0 && at[length] == '(' &&
+            (at[-1] == ' ' || at[-1] == '(' || at[-1] == '[') && (at - (const char *)file->data < 4 ||
+             memcmp(at - 4, "def ", 4) != 0))
+            return true;
+    return false;
+}
+
 void library_each(void (*visit)(void *user, ts_str name), void *user) {
     for (unsigned long i = 0; i < fe_library_file_count; i++) {
         const char *file = fe_library_files[i].name;
@@ -92,7 +105,8 @@ void library_each(void (*visit)(void *user, ts_str name), void *user) {
         for (; path && at < end; at++) {
             size_t n = (size_t)(end - at) > 4 && memcmp(at, "def ", 4) == 0 ? strcspn(at + 4, "(") : 0;
             char text[256];
-            /* A name with a leading underscore that is no operator of PyTorch's is a helper. */
+            if (n && is_helper(&fe_library_files[i], at + 4, n))
+                n = 0;
             int length = n ? snprintf(text, sizeof text, "%s%s%.*s", path, *path ? "." : "", (int)n,
                                       at + 4)
                            : 0;
