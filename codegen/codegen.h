@@ -53,6 +53,7 @@ typedef struct cg_options {
     cg_weights_dtype weights_dtype; /* of linear layers and matrices; bf16: of convolutions too */
     bool computes_bf16; /* products with constant weights: operands in bfloat16, sums in float32 */
     cg_weight_report *report; /* filled where not NULL */
+    bool no_winograd;    /* 3x3 convolutions as direct sums */
     cg_emit emit;
     cg_device device;    /* kernels are made for it and for the CPU */
     ts_str cuda_arch;    /* "sm_80,sm_90": cubins beside PTX; may be empty */

@@ -181,13 +181,15 @@ static ts_status register_sizes(kn_kernel *k, const kn_plan *p) {
 
 ts_status kn_plan_contraction(kn_kernel *k, const cg_target_info *target) {
     kn_plan p;
+    if (k->contraction.winograd)
+        return kn_plan_winograd(k, target);
     make_plan(k, target, &p);
     return register_sizes(k, &p);
 }
 
 /* ---- tiles ---- */
 
-static LLVMValueRef batch_address(kn_emitter *e, const kn_access *a) {
+LLVMValueRef kn_batch_address(kn_emitter *e, const kn_access *a) {
     LLVMValueRef offset = kn_size(e, a->offset);
     for (int d = 0; d < e->k->contraction.batch_count; d++)
         offset = kn_add(e, offset, kn_mul(e, e->index[d], kn_size(e, a->strides[d])));
@@ -239,7 +241,7 @@ static void emit_tile(kn_emitter *e, kn_pieces *x, kn_tile *t, const column_step
     else
         kn_emit_tile_sums(e, t, sums);
     if (x->plan.in_registers) {
-        kn_emit_tile_stores(e, t->rows, t->vectors, sums, m, s->column, s->masks);
+        kn_emit_tile_stores(e, t->rows, t->vectors, sums, m, s->column, s->masks, NULL);
         return;
     }
     for (int i = 0; i < t->rows * t->vectors; i++) {
@@ -372,6 +374,10 @@ static void emit_item(kn_emitter *e, kn_pieces *x, LLVMValueRef panel_begin, LLV
 }
 
 void kn_emit_contraction(kn_emitter *e) {
+    if (e->k->contraction.winograd) {
+        kn_emit_winograd(e);
+        return;
+    }
     kn_kernel *k = e->k;
     kn_contraction *c = &k->contraction;
     kn_pieces x;
@@ -408,8 +414,8 @@ void kn_emit_contraction(kn_emitter *e) {
         e->index[d] = d == 0 ? batch : kn_sub(e, batch, kn_mul(e, quotient, size));
         batch = quotient;
     }
-    x.left = batch_address(e, &c->left);
-    x.right = batch_address(e, &c->right);
+    x.left = kn_batch_address(e, &c->left);
+    x.right = kn_batch_address(e, &c->right);
     if (!c->right_is_packed) {
         kn_emit_packed_right(e, &x);
         x.right = x.packed_right;

@@ -72,16 +72,24 @@ LLVMValueRef kn_step_multiply(kn_emitter *e, const kn_step *s, LLVMValueRef a, L
 /* What remains to be done to the finished sums. */
 void kn_step_finish(kn_emitter *e, const kn_tile *t, LLVMValueRef *sums);
 
+/* ---- emit_llvm_contraction.c: an operand's address for the indices of the batch dims ---- */
+LLVMValueRef kn_batch_address(kn_emitter *e, const kn_access *a);
+
+/* ---- emit_llvm_winograd.c: 3x3 convolutions by fewer multiplications ---- */
+ts_status kn_plan_winograd(kn_kernel *k, const cg_target_info *target) TS_WARN_UNUSED;
+void kn_emit_winograd(kn_emitter *e);
+
 /* ---- emit_llvm_tile.c: sums and epilogue of a tile in registers ---- */
 void kn_emit_tile_sums(kn_emitter *e, const kn_tile *t, LLVMValueRef *out_sums);
 /* The same of one row whose weights a cache may hold from one call to the next, panel after panel,
  * by way of `tile` in memory: emit_llvm_gemv.c. */
 bool kn_is_cached_row(const kn_kernel *k, const kn_plan *p);
 void kn_emit_row_sums(kn_emitter *e, const kn_tile *t, LLVMValueRef tile, LLVMValueRef *out_sums);
-/* m, column: of the first element; masks: lanes that exist, of each vector; NULL all. */
+/* m, column: of the first element; masks: lanes that exist, of each vector; NULL all; at: how far
+ * behind m each row is; NULL: one after another. */
 void kn_emit_tile_stores(kn_emitter *e, int rows, int vectors, LLVMValueRef *sums, LLVMValueRef m,
-                         LLVMValueRef column, LLVMValueRef const *masks);
-/* Whether the epilogue is short enough, and of nodes that registers hold. */
+                         LLVMValueRef column, LLVMValueRef const *masks, const int64_t *at);
+/* Whether the epilogue is short enough to be repeated for so many sums. */
 bool kn_fits_registers(const kn_kernel *k, int accumulators);
 
 #endif

@@ -78,7 +78,7 @@ static LLVMValueRef saved_address(kn_emitter *e, const kn_node *n) {
 
 /* ---- nodes ---- */
 
-static LLVMValueRef lane_numbers(kn_emitter *e) {
+LLVMValueRef kn_lane_numbers(kn_emitter *e) {
     if (e->width == 1)
         return kn_i64(e, 0);
     LLVMValueRef lanes[64];
@@ -98,7 +98,7 @@ static LLVMValueRef load_at(kn_emitter *e, int index, int width) {
                             width > 1 ? vector_stride(e, &n->access) : NULL, n->access.element,
                             width, mask);
     LLVMValueRef lanes = kn_vector_value(e, n->args[0]), stride = vector_stride(e, &n->access);
-    LLVMValueRef numbers = lane_numbers(e);
+    LLVMValueRef numbers = kn_lane_numbers(e);
     if (stride)
         numbers = LLVMBuildMul(e->b, numbers, kn_splat(e, stride, width), "");
     return kn_emit_gather(e, base, LLVMBuildAdd(e->b, lanes, numbers, ""), n->access.element, width,
@@ -132,7 +132,7 @@ static LLVMValueRef emit_node(kn_emitter *e, int index) {
                              : kn_emit_load(e, e->tile, NULL, RT_float32, width, NULL);
     case KN_INDEX:
         if (n->dim == vector_dim(e->k) && width > 1)
-            return LLVMBuildAdd(e->b, kn_splat(e, e->index[n->dim], width), lane_numbers(e), "");
+            return LLVMBuildAdd(e->b, kn_splat(e, e->index[n->dim], width), kn_lane_numbers(e), "");
         return e->index[n->dim];
     case KN_COUNT: return e->count;
     case KN_CAST: {
@@ -289,7 +289,7 @@ static void accumulate(kn_emitter *e, const reduction_set *set, LLVMValueRef *ac
         LLVMValueRef take = displaces(e, n, from->type, v, acc[c], e->width);
         LLVMValueRef at = kn_splat(e, e->row_index, e->width);
         if (rows)
-            at = LLVMBuildAdd(e->b, at, lane_numbers(e), "");
+            at = LLVMBuildAdd(e->b, at, kn_lane_numbers(e), "");
         acc[c] = LLVMBuildSelect(e->b, take, v, acc[c], "");
         acc[c + 1] = LLVMBuildSelect(e->b, take, at, acc[c + 1], "");
         c += 2;

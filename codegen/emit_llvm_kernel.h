@@ -93,7 +93,9 @@ void kn_emit_store_node(kn_emitter *e, int store);
 void kn_prepare_bases(kn_emitter *e, uint32_t dims); /* addresses from the indices of `dims` */
 bool kn_is_uniform(const kn_emitter *e, const kn_node *n);
 /* Bases `count` steps of dim d behind these. */
-void kn_step_bases(kn_emitter *e, LLVMValueRef *bases, LLVMValueRef *store_bases, int d, int count);
+void kn_step_bases(kn_emitter *e, LLVMValueRef *bases, LLVMValueRef *store_bases, int d,
+                   int64_t count);
+LLVMValueRef kn_lane_numbers(kn_emitter *e); /* int64: 0, 1, ... of a vector */
 LLVMValueRef kn_neutral(kn_emitter *e, const kn_node *reduce, rt_dtype type, int width);
 LLVMValueRef kn_combine(kn_emitter *e, const kn_node *reduce, rt_dtype type, LLVMValueRef v,
                         LLVMValueRef sum, int width);

@@ -136,14 +136,13 @@ bool kn_fits_registers(const kn_kernel *k, int accumulators) {
         const kn_node *n = &k->nodes[i];
         if (!n->is_needed || n->code == KN_CONSTANT || n->code == KN_TILE)
             continue;
-        if (n->code == KN_INDEX) /* indices are relative to the tile here */
-            return false;
         cost += kn_scalar_is_heavy(n->code) ? 30 : 1;
     }
     return cost * accumulators <= 400;
 }
 
-void kn_step_bases(kn_emitter *e, LLVMValueRef *bases, LLVMValueRef *store_bases, int d, int count) {
+void kn_step_bases(kn_emitter *e, LLVMValueRef *bases, LLVMValueRef *store_bases, int d,
+                   int64_t count) {
     kn_kernel *k = e->k;
     for (int i = 0; i < k->node_count; i++) {
         const kn_access *a = &k->nodes[i].access;
@@ -163,8 +162,19 @@ static void *copy_of(kn_emitter *e, const void *from, size_t bytes) {
     return memcpy(ts_arena_alloc(e->unit->arena, bytes + 1), from, bytes);
 }
 
+/* Addresses are relative to the tile; indices as values are not. */
+static void set_indices(kn_emitter *e, int dim, LLVMValueRef index) {
+    for (int i = 0; i < e->k->node_count; i++) {
+        const kn_node *n = &e->k->nodes[i];
+        if (n->is_needed && n->code == KN_INDEX && n->dim == dim)
+            e->memo[i] = kn_is_uniform(e, n) || e->width == 1
+                             ? index
+                             : LLVMBuildAdd(e->b, kn_splat(e, index, e->width), kn_lane_numbers(e), "");
+    }
+}
+
 void kn_emit_tile_stores(kn_emitter *e, int rows, int vectors, LLVMValueRef *sums, LLVMValueRef m,
-                         LLVMValueRef column, LLVMValueRef const *masks) {
+                         LLVMValueRef column, LLVMValueRef const *masks, const int64_t *at) {
     kn_kernel *k = e->k;
     int m_dim = k->contraction.batch_count, n_dim = m_dim + 1;
     size_t nodes = (size_t)k->node_count * sizeof *e->memo;
@@ -178,13 +188,16 @@ void kn_emit_tile_stores(kn_emitter *e, int rows, int vectors, LLVMValueRef *sum
     for (int j = 0; j < vectors; j++) {
         e->index[n_dim] = kn_i64(e, j * e->width);
         e->mask = masks[j];
+        set_indices(e, n_dim, kn_add(e, column, e->index[n_dim]));
         /* What all rows share (a bias) is loaded once. */
         for (int i = 0; i < k->node_count; i++)
             if (k->nodes[i].is_needed && !(k->nodes[i].dims & (1u << m_dim)))
                 kn_value(e, i);
         memcpy(shared, e->memo, nodes);
         for (int i = 0; i < rows; i++) {
-            kn_step_bases(e, bases, store_bases, m_dim, i);
+            int64_t row = at ? at[i] : i;
+            kn_step_bases(e, bases, store_bases, m_dim, row);
+            set_indices(e, m_dim, kn_add(e, m, kn_i64(e, row)));
             e->tile_value = sums[i * vectors + j];
             for (int st = 0; st < k->store_count; st++)
                 kn_emit_store_node(e, st);

@@ -231,9 +231,10 @@ static void put_meta(const cg_options *options, ts_buffer *b) {
                                           [CG_WEIGHTS_BF16] = " --weights-dtype=bf16",
                                           [CG_WEIGHTS_INT8] = " --weights-dtype=int8",
                                           [CG_WEIGHTS_INT4] = " --weights-dtype=int4"};
-    ts_buffer_format(&text, "-O%d%s%s%s", options->opt_level,
+    ts_buffer_format(&text, "-O%d%s%s%s%s", options->opt_level,
                      options->fast_math ? " --fast-math" : "", weights[options->weights_dtype],
-                     options->computes_bf16 ? " --dtype=bf16" : "");
+                     options->computes_bf16 ? " --dtype=bf16" : "",
+                     options->no_winograd ? " --no-winograd" : "");
     tsm_put_u32(b, 5);
     tsm_put_str(b, TS_STR("compiler"));
     tsm_put_str(b, TS_STR("tsc " TSC_VERSION));

@@ -113,8 +113,10 @@ typedef struct kn_contraction {
     int64_t kernel_h, kernel_w, stride_h, stride_w, dilation_h, dilation_w, pad_h, pad_w;
     int64_t channels; /* of one tap */
     int64_t term_c, term_h, term_w;
+    int winograd;     /* CONVOLUTION: outputs of a tile along a side (winograd.c); 0: a direct sum */
     int zeros_buffer; /* a constant buffer of zeros, [channels] */
-    /* Right operand: a packed constant ([batch...][panels][k][16]), or packed at run time. */
+    /* Right operand: a packed constant ([batch...][panels][k][16]; of winograd
+     * [panels][place of a tile][channel][16]), or packed at run time. */
     bool right_is_packed;
     kn_format format; /* of a packed constant, else FLOAT32; with BFLOAT16_DOT rows are PACKED */
     kn_access right;  /* packed: offset and strides of batch dims; else also n */

@@ -3,6 +3,7 @@
  * Weights that are constants are packed here, once, in panels of 16 columns ([panel][k][16]) that
  * the micro-kernels of every CPU level read. What follows the anchor in the body is its epilogue. */
 #include "codegen/lower.h"
+#include "codegen/winograd.h"
 #include "ir/kernel_form.h"
 
 #include <string.h>
@@ -468,6 +469,40 @@ static kn_format convolution_format(lowering *l, const kn_matrices *m) {
     return format;
 }
 
+/* weight [O, C, 3, 3], transformed, as panels for each place of a tile. */
+static void pack_winograd(lowering *l, const float *weight, int64_t out) {
+    kn_contraction *c = &K->contraction;
+    int64_t in = c->channels, places = (c->winograd + 2) * (c->winograd + 2);
+    int64_t floats = (out + KN_PANEL - 1) / KN_PANEL * KN_PANEL * in * places;
+    float *packed = TS_NEW_ARRAY(l->unit->arena, float, (size_t)floats + 1);
+    for (int64_t o = 0; o < out; o++)
+        for (int64_t ch = 0; ch < in; ch++) {
+            double filter[9], at_places[36];
+            for (int t = 0; t < 9; t++)
+                filter[t] = weight[(o * in + ch) * 9 + t];
+            kn_winograd_filter(c->winograd, filter, at_places);
+            for (int64_t i = 0; i < places; i++)
+                packed[((o / KN_PANEL * places + i) * in + ch) * KN_PANEL + o % KN_PANEL] =
+                    (float)at_places[i];
+        }
+    c->right_is_packed = true;
+    c->right.element = RT_float32;
+    c->right.buffer = kn_add_constant(K, packed, (size_t)floats * sizeof *packed);
+}
+
+/* The tile's side, or 0: sizes must be known, and other devices read the filters as they are. */
+static int choose_winograd(const lowering *l, const kn_contraction *c, int64_t groups, int64_t out) {
+    rt_dim sizes[] = {c->input_h, c->input_w, c->out_h, c->out_w, c->h_stride, c->w_stride};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        if (!rt_dim_is_constant(sizes[i]))
+            return 0;
+    if (l->unit->options->no_winograd || l->unit->dialect || c->left_kind != KN_LEFT_CONVOLUTION ||
+        groups != 1 || c->kernel_h != 3 || c->kernel_w != 3 || c->stride_h != 1 ||
+        c->stride_w != 1 || c->dilation_h != 1 || c->dilation_w != 1)
+        return 0;
+    return kn_choose_winograd(c->out_h, c->out_w, c->channels, out);
+}
+
 static ts_status convolution(lowering *l) {
     const ir_op *op = l->anchor;
     window w;
@@ -546,7 +581,12 @@ static ts_status convolution(lowering *l) {
         c->left_kind = may_copy_lines(c, &interleaved) ? KN_LEFT_LINES : KN_LEFT_PACKED;
     kn_format format = convolution_format(l, &(kn_matrices){.k = in * taps, .n = out, .count = groups});
     order_terms(c, interleaved);
-    int64_t each = pack_filters(l, weight, filters, groups, out, &w, format);
+    c->winograd = format == KN_FLOAT32 ? choose_winograd(l, c, groups, out) : 0;
+    int64_t each = 0;
+    if (c->winograd)
+        pack_winograd(l, filters, out);
+    else
+        each = pack_filters(l, weight, filters, groups, out, &w, format);
     if (is_matrix) {
         c->left.strides[oh] = w.h_stride;
         c->left.strides[ow] = w.w_stride;

@@ -225,6 +225,7 @@ static ts_status emit_code(compilation *c) {
     cg_weight_report report = {0};
     cg_options options = {.levels = levels, .level_count = o->level_count,
                           .opt_level = o->opt_level, .fast_math = o->fast_math,
+                          .no_winograd = o->no_winograd,
                           .emit = emits[o->emit], .output_path = ts_str_of(o->output),
                           .source_name = o->frontend.path,
                           .device = ts_str_is(o->device, "opencl") ? CG_DEVICE_OPENCL

@@ -34,6 +34,7 @@ typedef struct tsc_options {
     bool fast_math;
     ts_str weights_dtype; /* "bf16", "int8", "int4"; empty: float32 */
     bool computes_bf16;
+    bool no_winograd; /* --no-winograd */
     const ts_str *passes; /* --passes, NULL where not given */
     size_t pass_count;
     ts_str stop_after;

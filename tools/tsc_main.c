@@ -44,6 +44,8 @@ static const option_row rows[] = {
      "bf16: of convolutions too; arithmetic is float32\n[float32]", NULL},
     {"--fast-math", NULL, OPTION_FLAG, NULL, "reorder sums, approximate functions",
      "kernels have one arithmetic"},
+    {"--no-winograd", NULL, OPTION_FLAG, NULL, "3x3 convolutions as direct sums: slower, and a\n"
+     "few ulp nearer to the exact result", NULL},
     {"--tune", NULL, OPTION_FLAG, NULL, "measure variants on this machine", "there is no tuner"},
     {"Looking inside:", NULL, OPTION_HEADING, NULL, NULL, NULL},
     {"--passes", NULL, OPTION_VALUE, "LIST", "run just these passes ('' for none)", NULL},
@@ -389,6 +391,7 @@ static ts_status read_options(driver *d) {
     TS_TRY(options_number(line, "-O", 0, 3, &level));
     d->compile.opt_level = (int)level;
     d->compile.fast_math = options_has(line, "--fast-math");
+    d->compile.no_winograd = options_has(line, "--no-winograd");
     d->compile.output = options_get(line, "--output");
     if (d->compile.output && strcmp(d->compile.output, "-") == 0)
         d->compile.output = "/dev/stdout";

@@ -1,0 +1,62 @@
+/* codegen/winograd.c - 3x3 convolutions by fewer multiplications: which form, and what happens to
+ * the filters (Lavin and Gray, Fast Algorithms for Convolutional Neural Networks, 2016).
+ *
+ * A tile of m x m outputs is A' [(G g G') .* (B' d B)] A for a filter g and inputs d of n x n, with
+ * n = m + 2: n n multiplications a channel where a direct sum has 9 m m. A, B and G evaluate and
+ * interpolate polynomials at the points 0, 1, -1 and infinity for m = 2 and 0, +-a, +-b and infinity
+ * for m = 4. There a b = 1 with a = 1 / sqrt 2: the points 1 and 2 of the paper leave five times
+ * the error (docs/kernels.md). */
+#include "codegen/winograd.h"
+
+#include <math.h>
+
+/* Cycles of AVX-512, fitted to measurements (docs/kernels.md): products at 95 % of the peak, a vector
+ * of a tile's inputs and of its outputs, filters that come from the third-level cache. The choice is
+ * one for all levels, which share the weights; narrower ones gain more. */
+int kn_choose_winograd(int64_t out_h, int64_t out_w, int64_t in, int64_t out) {
+    if (in < 16 || out < 16 || out_h < 4 || out_w < 4 || in > 4096 || out > 4096)
+        return 0;
+    double products = (double)in * (double)out / 32;
+    double best = (double)out_h * (double)out_w * 9 * products * 1.05 * 0.9;
+    int choice = 0;
+    for (int m = 2; m <= 4; m += 2) {
+        double tiles = (double)((out_h + m - 1) / m) * (double)((out_w + m - 1) / m);
+        double places = (m + 2) * (m + 2);
+        double vectors = (double)(in + 15) / 16 * (m == 4 ? 120 : 45) +
+                         (double)(out + 15) / 16 * (m == 4 ? 100 : 40);
+        double filters = places * (double)in * (double)out * 4;
+        double cost = tiles * (places * products * 1.05 + vectors) + filters / 18;
+        if (cost < best) {
+            best = cost;
+            choice = m;
+        }
+    }
+    return choice;
+}
+
+void kn_winograd_filter(int m, const double filter[9], double *out) {
+    static const double small[4][3] = {{-1, 0, 0}, {0.5, 0.5, 0.5}, {0.5, -0.5, 0.5}, {0, 0, 1}};
+    double g[6][3], half[6][3];
+    int n = m + 2;
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < 3; j++)
+            g[i][j] = m == 2 ? small[i][j] : 0;
+    if (m == 4) {
+        const double a2 = 0.5, b2 = 2, a = sqrt(a2), b = sqrt(b2);
+        const double points[4] = {a, -a, b, -b};
+        g[0][0] = 1 / (a2 * b2);
+        for (int i = 0; i < 4; i++) {
+            double p = points[i], p2 = i < 2 ? a2 : b2, scale = 1 / (2 * p2 * (p2 - (i < 2 ? b2 : a2)));
+            g[i + 1][0] = scale;
+            g[i + 1][1] = p * scale;
+            g[i + 1][2] = p2 * scale;
+        }
+        g[5][2] = 1;
+    }
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < 3; j++)
+            half[i][j] = g[i][0] * filter[j] + g[i][1] * filter[3 + j] + g[i][2] * filter[6 + j];
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < n; j++)
+            out[i * n + j] = half[i][0] * g[j][0] + half[i][1] * g[j][1] + half[i][2] * g[j][2];
+}
