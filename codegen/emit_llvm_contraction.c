@@ -62,6 +62,8 @@ static void choose_tile(const kn_kernel *k, const cg_target_info *target, kn_pla
     p->in_registers = kn_fits_registers(k, p->rows * p->vectors);
 }
 
+int64_t kn_left_bytes(const kn_contraction *c) { return c->format == KN_BFLOAT16_DOT ? 2 : 4; }
+
 /* LINES: an item is some lines of the result; the lines of the image under them, with their padding,
  * should stay in the second-level cache. */
 static void plan_lines(const kn_kernel *k, kn_plan *p) {
@@ -73,7 +75,7 @@ static void plan_lines(const kn_kernel *k, kn_plan *p) {
     p->line_floats = (floats + 15) / 16 * 16;
     p->taps = c->kernel_h * p->planes;
     p->length = c->kernel_w * unit;
-    int64_t step = c->stride_h * p->planes * p->line_floats * 4;
+    int64_t step = c->stride_h * p->planes * p->line_floats * kn_left_bytes(c);
     int64_t lines = 64 * 1024 / step, most = (c->out_h + 15) / 16;
     lines = lines < 1 ? 1 : lines > 8 ? 8 : lines;
     p->out_lines = lines > most ? most : lines;
@@ -91,9 +93,9 @@ static void make_plan(kn_kernel *k, const cg_target_info *target, kn_plan *p) {
     p->length = has_table ? c->channels : known_or(c->k, -1);
     if (has_lines)
         plan_lines(k, p);
-    if (p->length >= 0)
+    if (p->length >= 0 && !has_lines)
         p->length = kn_format_padded_k(c->format, p->length);
-    if (c->format == KN_BFLOAT16_DOT)
+    if (c->format == KN_BFLOAT16_DOT && !has_lines)
         p->left_row_bytes = kn_dot_row_bytes(p->length);
     int64_t sum = known_or(c->k, 512);
     /* How many rows: their memory should stay in the second-level cache beside a panel. */
@@ -138,8 +140,10 @@ static void make_plan(kn_kernel *k, const cg_target_info *target, kn_plan *p) {
     k->flops = rt_dim_is_constant(items) ? flops * (double)items : 0;
     /* Scratch: addresses, packed rows, packed columns. */
     p->table_bytes = has_table ? (block * p->taps * 8 + 63) / 64 * 64 : 0;
-    p->packed_left_bytes = has_lines ? p->in_lines * p->planes * p->line_floats * 4 : 0;
-    if (c->format == KN_BFLOAT16_DOT) /* and one row of floats, where these are gathered first */
+    p->packed_left_bytes = 0;
+    if (has_lines) /* a pair may begin with the last element */
+        p->packed_left_bytes = p->in_lines * p->planes * p->line_floats * kn_left_bytes(c) + 64;
+    else if (c->format == KN_BFLOAT16_DOT) /* and one row of floats, where these are gathered first */
         p->packed_left_bytes = (block * p->left_row_bytes + 64 + (p->length + 32) * 4 + 63) / 64 * 64;
     else if (c->left_kind == KN_LEFT_PACKED) /* room for the last vector of a row */
         p->packed_left_bytes = kn_dim_mul(
@@ -317,15 +321,16 @@ static void emit_columns(kn_emitter *e, kn_pieces *x, const column_step *s) {
     case KN_LEFT_LINES: {
         LLVMValueRef line = kn_size(e, c->out_w), m = x->row_begin, left = x->packed_left;
         LLVMValueRef carried[2] = {m, left};
-        t.row_step = kn_i64(e, c->stride_w * unit * 4);
-        t.tap_step = p->line_floats * 4 * c->dilation_h;
-        t.term_step = c->dilation_w * 4;
+        int64_t bytes = kn_left_bytes(c);
+        t.row_step = kn_i64(e, c->stride_w * unit * bytes);
+        t.tap_step = p->line_floats * bytes * c->dilation_h;
+        t.term_step = c->dilation_w * bytes;
         kn_loop lines;
         kn_loop_begin(e, &lines, kn_i64(e, 0), LLVMBuildUDiv(e->b, count, line, ""), 1, carried, 2);
         emit_tiles(e, x, &t, s, lines.phis[0], lines.phis[1], line);
         carried[0] = kn_add(e, lines.phis[0], line);
         carried[1] = kn_address(e, lines.phis[1],
-                                kn_i64(e, c->stride_h * p->planes * p->line_floats * 4));
+                                kn_i64(e, c->stride_h * p->planes * p->line_floats * bytes));
         kn_loop_end(e, &lines, carried);
         break;
     }

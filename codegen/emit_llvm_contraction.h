@@ -34,7 +34,7 @@ typedef struct kn_pieces {
 /* A tile of the product, rows x vectors of lanes, summed over taps and the terms of each. */
 typedef struct kn_tile {
     int rows, vectors;
-    kn_format format;        /* of the panels; length is whole steps of it */
+    kn_format format;        /* of the panels; a constant length may end within a step of it */
     LLVMValueRef table;      /* addresses of the rows, for every tap; NULL: rows lie in steps */
     int64_t table_step;      /* bytes from a tap's addresses to the next */
     LLVMValueRef left;       /* row 0 at the first tap */
@@ -46,6 +46,7 @@ typedef struct kn_tile {
     LLVMValueRef panel_bytes;
 } kn_tile;
 
+int64_t kn_left_bytes(const kn_contraction *c); /* of an element of LINES */
 /* ---- emit_llvm_left.c: rows of the left operand, panels of a right one that is no constant ---- */
 void kn_emit_rows(kn_emitter *e, kn_pieces *x);
 void kn_emit_packed_right(kn_emitter *e, kn_pieces *x);
@@ -63,10 +64,10 @@ void kn_emit_dot_copy(kn_emitter *e, LLVMValueRef to, LLVMValueRef from, LLVMVal
                       int64_t count);
 /* Loads step number `step` behind b; k is the index of its first term in the row. */
 void kn_step_begin(kn_emitter *e, kn_step *s, LLVMValueRef b, int64_t step, LLVMValueRef k);
-/* A step has rounds: columns, then a of each row (`at` and `term` terms on), then multiply. */
-int kn_step_rounds(const kn_step *s);
+/* A step has rounds: columns, then a of each row, then multiply; `terms` are those that exist. */
+int kn_step_rounds(const kn_step *s, int64_t terms);
 void kn_step_columns(kn_emitter *e, kn_step *s, int round, LLVMValueRef *columns);
-LLVMValueRef kn_step_row(kn_emitter *e, const kn_step *s, LLVMValueRef address);
+LLVMValueRef kn_step_row(kn_emitter *e, const kn_step *s, LLVMValueRef address, int64_t terms);
 LLVMValueRef kn_step_multiply(kn_emitter *e, const kn_step *s, LLVMValueRef a, LLVMValueRef b,
                               LLVMValueRef sum);
 /* What remains to be done to the finished sums. */

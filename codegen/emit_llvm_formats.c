@@ -88,8 +88,8 @@ void kn_step_begin(kn_emitter *e, kn_step *s, LLVMValueRef b, int64_t step, LLVM
     prefetch_next(e, s->t, b, step);
 }
 
-int kn_step_rounds(const kn_step *s) {
-    return s->t->format == KN_BFLOAT16_DOT ? 1 : kn_format_step(s->t->format);
+int kn_step_rounds(const kn_step *s, int64_t terms) {
+    return s->t->format == KN_BFLOAT16_DOT ? 1 : (int)terms;
 }
 
 static LLVMValueRef int4_column(kn_emitter *e, LLVMValueRef raw, LLVMValueRef scale, int round) {
@@ -134,10 +134,12 @@ void kn_step_columns(kn_emitter *e, kn_step *s, int round, LLVMValueRef *columns
 
 /* ---- the left side, sums ---- */
 
-LLVMValueRef kn_step_row(kn_emitter *e, const kn_step *s, LLVMValueRef address) {
+LLVMValueRef kn_step_row(kn_emitter *e, const kn_step *s, LLVMValueRef address, int64_t terms) {
     if (s->t->format != KN_BFLOAT16_DOT)
         return kn_splat(e, load(e, e->unit->f32, address, 4), e->width);
-    LLVMValueRef pair = kn_splat(e, load(e, e->unit->i32, address, 4), e->width);
+    LLVMValueRef pair = kn_splat(e, load(e, e->unit->i32, address, 2), e->width);
+    if (terms == 1) /* what comes next is no part of the sum: it may be an infinity */
+        pair = LLVMBuildAnd(e->b, pair, words(e, 0xffff), "");
     return LLVMBuildBitCast(e->b, pair, bfloat_vector(e, e->width * 2), "");
 }
 

@@ -178,6 +178,17 @@ static void emit_dot_row(kn_emitter *e, kn_pieces *x, LLVMValueRef row, LLVMValu
 
 /* ---- lines: images copied with their padding ---- */
 
+/* A vector of a line: rounded where the sums are of bfloat16. */
+static void store_line(kn_emitter *e, LLVMValueRef v, LLVMValueRef to) {
+    if (kn_left_bytes(&e->k->contraction) == 4) {
+        kn_emit_store(e, v, to, NULL, RT_float32, e->width, NULL);
+        return;
+    }
+    LLVMTypeRef half = LLVMBFloatTypeInContext(e->unit->context);
+    v = LLVMBuildFPTrunc(e->b, v, LLVMVectorType(half, (unsigned)e->width), "");
+    LLVMSetAlignment(LLVMBuildStore(e->b, v, to), 2);
+}
+
 /* One vector of a line from float x on, of which lanes [from, to) are of the image. */
 static void emit_line_vector(kn_emitter *e, LLVMValueRef to, LLVMValueRef from, LLVMValueRef step,
                              int64_t first, int64_t last) {
@@ -190,13 +201,14 @@ static void emit_line_vector(kn_emitter *e, LLVMValueRef to, LLVMValueRef from, 
     }
     LLVMValueRef v = first < last ? kn_emit_load(e, from, step, RT_float32, w, mask)
                                   : LLVMConstNull(kn_llvm_type(e, RT_float32, w));
-    kn_emit_store(e, v, to, NULL, RT_float32, w, NULL);
+    store_line(e, v, to);
 }
 
 /* A line of `floats`, the image's from `begin` to `end`, zeros around it. */
 static void emit_line(kn_emitter *e, LLVMValueRef to, LLVMValueRef from, rt_dim step,
                       int64_t floats, int64_t begin, int64_t end) {
     int w = e->width;
+    int64_t bytes = kn_left_bytes(&e->k->contraction);
     LLVMValueRef stride = step == 1 ? NULL : kn_size(e, step);
     int64_t whole = (begin + w - 1) / w * w, past = end / w * w;
     for (int64_t x = 0; x < floats; x += w) {
@@ -206,13 +218,13 @@ static void emit_line(kn_emitter *e, LLVMValueRef to, LLVMValueRef from, rt_dim 
             kn_loop_begin(e, &loop, kn_i64(e, whole), kn_i64(e, past), w, NULL, 0);
             LLVMValueRef at = kn_sub(e, loop.index, kn_i64(e, begin));
             source = kn_float_address(e, from, kn_mul(e, at, kn_size(e, step)));
-            emit_line_vector(e, kn_float_address(e, to, loop.index), source, stride, 0, w);
+            emit_line_vector(e, kn_element(e, to, loop.index, bytes), source, stride, 0, w);
             kn_loop_end(e, &loop, NULL);
             x = past - w;
             continue;
         }
         source = kn_float_address(e, from, kn_mul(e, kn_i64(e, x - begin), kn_size(e, step)));
-        emit_line_vector(e, kn_float_address(e, to, kn_i64(e, x)), source, stride,
+        emit_line_vector(e, kn_element(e, to, kn_i64(e, x), bytes), source, stride,
                          begin > x ? begin - x : 0, end - x < w ? end - x : w);
     }
 }
@@ -234,9 +246,9 @@ static void emit_lines(kn_emitter *e, kn_pieces *x) {
     LLVMValueRef ih = kn_add(e, h0, line.index);
     LLVMValueRef in = is_inside(e, ih, c->input_h);
     LLVMValueRef source = kn_float_address(e, x->left, kn_mul(e, ih, kn_size(e, c->h_stride)));
-    LLVMValueRef bytes = kn_i64(e, p->line_floats * 4);
+    int64_t bytes = p->line_floats * kn_left_bytes(c);
     LLVMValueRef to = kn_address(e, x->packed_left,
-                                 kn_mul(e, line.index, kn_i64(e, p->planes * p->line_floats * 4)));
+                                 kn_mul(e, line.index, kn_i64(e, p->planes * bytes)));
     kn_loop_begin(e, &plane, kn_i64(e, 0), kn_i64(e, p->planes), 1, &to, 1);
     LLVMBasicBlockRef inside = LLVMAppendBasicBlockInContext(e->unit->context, e->function, "");
     LLVMBasicBlockRef outside = LLVMAppendBasicBlockInContext(e->unit->context, e->function, "");
@@ -250,12 +262,12 @@ static void emit_lines(kn_emitter *e, kn_pieces *x) {
     LLVMPositionBuilderAtEnd(e->b, outside);
     kn_loop zeros;
     kn_loop_begin(e, &zeros, kn_i64(e, 0), kn_i64(e, p->line_floats), e->width, NULL, 0);
-    kn_emit_store(e, LLVMConstNull(kn_llvm_type(e, RT_float32, e->width)),
-                  kn_float_address(e, plane.phis[0], zeros.index), NULL, RT_float32, e->width, NULL);
+    store_line(e, LLVMConstNull(kn_llvm_type(e, RT_float32, e->width)),
+               kn_element(e, plane.phis[0], zeros.index, kn_left_bytes(c)));
     kn_loop_end(e, &zeros, NULL);
     LLVMBuildBr(e->b, done);
     LLVMPositionBuilderAtEnd(e->b, done);
-    LLVMValueRef next = kn_address(e, plane.phis[0], bytes);
+    LLVMValueRef next = kn_address(e, plane.phis[0], kn_i64(e, bytes));
     kn_loop_end(e, &plane, &next);
     kn_loop_end(e, &line, NULL);
 }

@@ -28,9 +28,9 @@ static bool is_constant(LLVMValueRef v, int64_t *out) {
 }
 
 /* Step number `step` (of the format: one term, or a few) behind `at` (bytes) in every row and behind
- * b; k is the index of the first term. */
+ * b; k is the index of the first term, of which there are `terms`. */
 static void emit_step(kn_emitter *e, sum_state *s, LLVMValueRef at, LLVMValueRef b, int64_t step,
-                      LLVMValueRef k) {
+                      LLVMValueRef k, int64_t terms) {
     const kn_tile *t = s->t;
     LLVMValueRef columns[KN_MAX_TILE];
     kn_step parts = {.t = t};
@@ -38,14 +38,14 @@ static void emit_step(kn_emitter *e, sum_state *s, LLVMValueRef at, LLVMValueRef
     if (!t->table)
         is_constant(t->row_step, &row_step);
     kn_step_begin(e, &parts, b, step, k);
-    for (int round = 0; round < kn_step_rounds(&parts); round++) {
+    for (int round = 0; round < kn_step_rounds(&parts, terms); round++) {
         kn_step_columns(e, &parts, round, columns);
         for (int i = 0; i < t->rows; i++) {
             LLVMValueRef row = s->rows[i] ? s->rows[i] : s->rows[0];
             LLVMValueRef a = kn_address(e, row, at);
             a = kn_address(e, a, kn_i64(e, (first + round) * t->term_step +
                                                (s->rows[i] ? 0 : i * row_step)));
-            a = kn_step_row(e, &parts, a);
+            a = kn_step_row(e, &parts, a, terms);
             for (int j = 0; j < t->vectors; j++) {
                 LLVMValueRef *sum = &s->sums[i * t->vectors + j];
                 *sum = kn_step_multiply(e, &parts, a, columns[j], *sum);
@@ -66,25 +66,35 @@ static LLVMValueRef emit_tap(kn_emitter *e, sum_state *s, LLVMValueRef b) {
                     row_step < length * t->term_step &&
                     s->count * 2 > e->unit->target->vector_registers;
     if (is_constant(t->length, &length) && length <= MAX_UNROLLED_TERMS && !overlaps) {
-        for (int64_t i = 0; i < length / step; i++)
-            emit_step(e, s, kn_i64(e, 0), b, i, kn_i64(e, i * step));
-        return kn_address(e, b, kn_i64(e, length / step * step_bytes));
+        for (int64_t i = 0; i * step < length; i++)
+            emit_step(e, s, kn_i64(e, 0), b, i, kn_i64(e, i * step),
+                      length - i * step < step ? length - i * step : step);
+        return kn_address(e, b, kn_i64(e, (length + step - 1) / step * step_bytes));
     }
     /* Few sums leave room in the front end for the loop's own work only if that is shared. */
     int unroll = 1;
+    int64_t rest = 0;
     if (is_constant(t->length, &length))
+        rest = length % step;
+    if (is_constant(t->length, &length) && rest == 0)
         while (unroll < 4 && s->count * unroll < 16 && length % (unroll * 2 * step) == 0)
             unroll *= 2;
     s->sums[s->count] = b;
     kn_loop terms;
-    kn_loop_begin(e, &terms, kn_i64(e, 0), t->length, unroll * step, s->sums, s->count + 1);
+    LLVMValueRef end = kn_sub(e, t->length, kn_i64(e, rest));
+    kn_loop_begin(e, &terms, kn_i64(e, 0), end, unroll * step, s->sums, s->count + 1);
     memcpy(s->sums, terms.phis, sizeof s->sums);
     LLVMValueRef at = kn_mul(e, terms.index, kn_i64(e, t->term_step)), here = s->sums[s->count];
     for (int u = 0; u < unroll; u++)
-        emit_step(e, s, at, here, u, kn_add(e, terms.index, kn_i64(e, u * step)));
+        emit_step(e, s, at, here, u, kn_add(e, terms.index, kn_i64(e, u * step)), step);
     s->sums[s->count] = kn_address(e, here, kn_i64(e, unroll * step_bytes));
     kn_loop_end(e, &terms, s->sums);
     memcpy(s->sums, terms.exit_phis, sizeof s->sums);
+    if (rest) {
+        here = s->sums[s->count];
+        emit_step(e, s, kn_mul(e, end, kn_i64(e, t->term_step)), here, 0, end, rest);
+        return kn_address(e, here, kn_i64(e, step_bytes));
+    }
     return s->sums[s->count];
 }
 

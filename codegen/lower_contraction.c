@@ -411,6 +411,13 @@ static int64_t pack_filters(lowering *l, const ir_value *weight, const float *da
         m.middle_stride = taps;
         m.outer_stride = w->kernel[1];
     }
+    /* Of lines: what lies side by side, with or without channels. */
+    int64_t tap = c->term_w > 1 ? c->term_h : w->kernel[1], step = kn_format_step(format);
+    if (c->left_kind == KN_LEFT_LINES && tap % step != 0) {
+        m.tap = tap;
+        m.tap_padded = kn_format_padded_k(format, tap);
+        m.k = c->k = m.k / tap * m.tap_padded;
+    }
     return lw_pack_weights(l, format, &m);
 }
 
@@ -451,20 +458,15 @@ static void order_terms(kn_contraction *c, bool interleaved) {
     }
 }
 
-/* The format of the filters. It may change the left side: a tap of whole steps is read in place,
- * others are copied; few channels stay lines of float32. */
+/* The format of the filters. It may change the left side: taps of whole steps are read in place,
+ * others are copied. */
 static kn_format convolution_format(lowering *l, const kn_matrices *m) {
     kn_contraction *c = &K->contraction;
     kn_format format = lw_weight_format(l, true, m);
-    if (format == KN_FLOAT32)
-        return format;
-    if (c->left_kind == KN_LEFT_LINES) {
-        if (c->channels < 16)
-            return KN_FLOAT32;
-        c->left_kind = KN_LEFT_PACKED;
-    }
-    if (c->left_kind == KN_LEFT_CONVOLUTION && format != KN_BFLOAT16_DOT &&
-        c->channels % kn_format_step(format) != 0)
+    int step = kn_format_step(format);
+    if (c->left_kind == KN_LEFT_LINES && step > 1 && c->dilation_w > 1)
+        c->left_kind = KN_LEFT_PACKED; /* a step's terms would not lie side by side */
+    if (c->left_kind == KN_LEFT_CONVOLUTION && format != KN_BFLOAT16_DOT && c->channels % step != 0)
         c->left_kind = KN_LEFT_PACKED;
     return format;
 }

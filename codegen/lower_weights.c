@@ -24,8 +24,10 @@ int64_t lw_pack_weights(lowering *l, kn_format format, const kn_matrices *m) {
     c->format = format;
     c->right.element = RT_float32;
     c->right.buffer = kn_add_constant(l->k, packed, bytes);
-    /* Rows that end within a step, and rows of bfloat16, are copied (and padded) first. */
-    if (format == KN_BFLOAT16_DOT || kn_format_padded_k(format, m->k) != m->k)
+    /* Rows that end within a step, and rows of bfloat16, are copied (and padded) first; lines are
+     * copied anyway. */
+    if (c->left_kind != KN_LEFT_LINES &&
+        (format == KN_BFLOAT16_DOT || kn_format_padded_k(format, m->k) != m->k))
         c->left_kind = KN_LEFT_PACKED;
     return (m->n + KN_PANEL - 1) / KN_PANEL * kn_format_panel_bytes(format, m->k) / 4;
 }

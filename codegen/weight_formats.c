@@ -189,15 +189,26 @@ static void pack_float32(float *to, const kn_matrices *m, int64_t offset) {
         }
 }
 
+static void fill_column(const kn_matrices *m, int64_t offset, float *column) {
+    if (m->tap_padded) {
+        for (int64_t k = 0; k < m->k; k++) {
+            int64_t tap = k / m->tap_padded, term = k % m->tap_padded;
+            column[k] = term < m->tap ? *element(m, offset, tap * m->tap + term) : 0;
+        }
+        return;
+    }
+    for (int64_t k = 0; k < m->k; k += m->inner) {
+        const float *from = element(m, offset, k);
+        for (int64_t i = 0; i < m->inner && k + i < m->k; i++)
+            column[k + i] = from[i * m->inner_stride];
+    }
+}
+
 static void pack_rounded(char *to, kn_format f, const kn_matrices *m, int64_t offset, float *column,
                         errors *e) {
     int64_t panel_bytes = kn_format_panel_bytes(f, m->k);
     for (int64_t n = 0; n < m->n; n++) {
-        for (int64_t k = 0; k < m->k; k += m->inner) {
-            const float *from = element(m, offset, k) + n * m->n_stride;
-            for (int64_t i = 0; i < m->inner && k + i < m->k; i++)
-                column[k + i] = from[i * m->inner_stride];
-        }
+        fill_column(m, offset + n * m->n_stride, column);
         char *panel = to + n / KN_PANEL * panel_bytes;
         int j = (int)(n % KN_PANEL);
         switch (f) {
@@ -215,7 +226,7 @@ static bool same_source(const packed_row *r, kn_format f, const kn_matrices *m) 
            r->m.n == m->n && r->m.inner == m->inner && r->m.middle == m->middle &&
            r->m.inner_stride == m->inner_stride && r->m.middle_stride == m->middle_stride &&
            r->m.outer_stride == m->outer_stride && r->m.n_stride == m->n_stride &&
-           r->first == m->offsets[0] && r->last == m->offsets[m->count - 1];
+           r->m.tap == m->tap && r->m.tap_padded == m->tap_padded && r->first == m->offsets[0] && r->last == m->offsets[m->count - 1];
 }
 
 bool kn_weights_are_finite(const kn_matrices *m) {

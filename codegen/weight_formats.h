@@ -32,6 +32,9 @@ typedef struct kn_matrices {
     const int64_t *offsets;
     int64_t count, k, n;
     int64_t inner, middle, inner_stride, middle_stride, outer_stride, n_stride;
+    /* Where tap_padded is not 0, zeros follow every `tap` terms, so that there are tap_padded; k
+     * counts them, the numbers above do not. */
+    int64_t tap, tap_padded;
     ts_str name; /* of the weight, for the report; may be empty */
     ts_place place;
 } kn_matrices;
