@@ -464,11 +464,36 @@ static rt_dim dim_floordiv(void *user, rt_dim a, rt_dim b) {
     return make_atom(m, IR_DIM_FLOORDIV, a, b);
 }
 
+/* The maximum or minimum that d is, and nothing more; NULL: it is something else. */
+static const atom *whole_atom(const ir_module *m, rt_dim d, ir_dim_kind kind) {
+    if (rt_dim_is_constant(d))
+        return NULL;
+    const expression *e = &m->sizes->expressions[index_of(d)];
+    if (e->count != 1 || e->terms[0].coefficient != 1 || e->terms[0].atom_count != 1)
+        return NULL;
+    const atom *a = &m->sizes->atoms[e->terms[0].atoms[0]];
+    return a->kind == kind ? a : NULL;
+}
+
 static rt_dim extremum(ir_module *m, rt_dim a, rt_dim b, bool is_max) {
     if (a == b)
         return a;
     if (a == RT_DIM_UNKNOWN || b == RT_DIM_UNKNOWN)
         return RT_DIM_UNKNOWN;
+    for (int turn = 0; turn < 2; turn++) { /* min(min(x, y), x), min(min(x, 8), 5) */
+        rt_dim inner = turn ? b : a, other = turn ? a : b;
+        const atom *at = whole_atom(m, inner, is_max ? IR_DIM_MAX : IR_DIM_MIN);
+        if (!at)
+            continue;
+        rt_dim x = at->a, y = at->b;
+        if (x == other || y == other)
+            return inner;
+        if (!rt_dim_is_constant(other) || !(rt_dim_is_constant(x) || rt_dim_is_constant(y)))
+            continue;
+        rt_dim constant = rt_dim_is_constant(x) ? x : y, rest = rt_dim_is_constant(x) ? y : x;
+        bool takes_other = is_max ? other > constant : other < constant;
+        return takes_other ? extremum(m, rest, other, is_max) : inner;
+    }
     interval difference = bounds_of(m, dim_sub(m, a, b), 0);
     if (difference.low >= 0)
         return is_max ? a : b;

@@ -175,18 +175,21 @@ bool ir_view_slice(ir_module *m, const ir_op *op, int *out_dim, int64_t *out_sta
     if (step && !ir_const_int(step, out_step))
         return false;
     bool known = rt_dim_is_constant(size);
+    int64_t low, high;
+    bool is_inside = !known && *out_start > 0 && ir_dim_bounds(m, size, &low, &high) &&
+                     low > *out_start;
     if (*out_start < 0) {
         if (!known)
             return false;
         *out_start += size;
     }
     if (ir_view_kind_of(op) == IR_VIEW_SELECT)
-        return *out_start >= 0 && (known ? *out_start < size : *out_start == 0);
+        return *out_start >= 0 && (known ? *out_start < size : *out_start == 0 || is_inside);
     if (*out_start < 0)
         *out_start = 0;
     if (known && *out_start > size)
         *out_start = size;
-    return *out_step > 0 && (known || *out_start == 0);
+    return *out_step > 0 && (known || *out_start == 0 || is_inside);
 }
 
 bool ir_strided_reshape(ir_module *m, const ir_strided *in, const rt_dim *sizes, int rank,

@@ -194,6 +194,15 @@ static void mark_view(const group *g, ir_op *op, const readers *r) {
     op->number = r->by_anchor ? MARK_ANCHOR_VIEW : MARK_VIEW;
 }
 
+/* A slice whose start depends on a size cannot be taken of a value inside of a kernel. */
+static bool has_settled_bounds(ir_module *m, const ir_op *op) {
+    int dim;
+    int64_t start, step;
+    ir_view_kind kind = ir_view_kind_of(op);
+    return (kind != IR_VIEW_SLICE && kind != IR_VIEW_SELECT) ||
+           ir_view_slice(m, op, &dim, &start, &step);
+}
+
 static bool stops_fusion(const ir_op *op) {
     return (ir_effects(op) & IR_EFFECT_WRITES) != 0;
 }
@@ -275,6 +284,8 @@ static void grow(fusion *f, group *g) {
         ir_kernel_form form = ir_kernel_form_of(f->m, op);
         if (form == IR_FORM_POINTWISE && r.all && !r.through_view && !r.by_anchor)
             expect_reduction(f, g, op);
+        if (form == IR_FORM_VIEW && !has_settled_bounds(f->m, op))
+            continue;
         if (form == IR_FORM_VIEW)
             mark_view(g, op, &r);
         else if (form == IR_FORM_NONE || !may_join(f->m, g, op, form, &r))

@@ -98,6 +98,14 @@ bool rt_dim_equal(const rt_infer_context *ic, rt_dim a, rt_dim b) {
     return ic->algebra && !both_constant(a, b) && ic->algebra->equal(ic->algebra->user, a, b);
 }
 
+/* Whether a is at most b, and 0 only where b is: a table's first N rows beside N rows. They are the
+ * same or a is 1, or else operators raise; the result is b. */
+static bool is_part(const rt_infer_context *ic, rt_dim a, rt_dim b) {
+    const rt_dim_algebra *g = ic->algebra;
+    return g && rt_dim_equal(ic, g->min(g->user, a, b), a) &&
+           rt_dim_equal(ic, g->min(g->user, a, 1), g->min(g->user, b, 1));
+}
+
 static ts_status broadcast_dim(const rt_infer_context *ic, rt_dim a, rt_dim b, int at,
                                rt_dim *out) {
     *out = RT_DIM_UNKNOWN;
@@ -113,6 +121,10 @@ static ts_status broadcast_dim(const rt_infer_context *ic, rt_dim a, rt_dim b, i
     } else if (rt_dim_is_constant(a) || rt_dim_is_constant(b)) {
         /* The other one is this size or 1, whatever it is. */
         *out = rt_dim_is_constant(a) ? a : b;
+    } else if (is_part(ic, b, a)) {
+        *out = a;
+    } else if (is_part(ic, a, b)) {
+        *out = b;
     }
     return NULL;
 }

@@ -243,16 +243,26 @@ static rt_dim clamped(const rt_infer_context *ic, const rt_fact *f, rt_dim size,
     int64_t i;
     if (f->kind == RT_FACT_NONE)
         return missing;
-    if (!rt_fact_int(f, &i))
-        return f->kind == RT_FACT_INT && f->is_known && rt_dim_equal(ic, f->dim, size)
-                   ? size
-                   : RT_DIM_UNKNOWN;
+    const rt_dim_algebra *g = ic->algebra;
+    if (!rt_fact_int(f, &i)) {
+        if (f->kind != RT_FACT_INT || !f->is_known)
+            return RT_DIM_UNKNOWN;
+        if (rt_dim_equal(ic, f->dim, size))
+            return size;
+        bool is_positive = g && rt_dim_equal(ic, g->max(g->user, f->dim, 0), f->dim);
+        return is_positive && size != RT_DIM_UNKNOWN ? g->min(g->user, f->dim, size) : RT_DIM_UNKNOWN;
+    }
     if (i == 0)
         return 0;
     if (i >= INT64_MAX - 1)
         return size;
-    if (!rt_dim_is_constant(size))
-        return RT_DIM_UNKNOWN; /* x[:4] of a dim that may be shorter */
+    if (size == RT_DIM_UNKNOWN)
+        return size;
+    if (!rt_dim_is_constant(size)) {
+        if (!g)
+            return RT_DIM_UNKNOWN;
+        return i > 0 ? g->min(g->user, i, size) : g->max(g->user, g->add(g->user, size, i), 0);
+    }
     if (i < 0)
         i += size;
     return i < 0 ? 0 : i > size ? size : i;
@@ -279,8 +289,13 @@ RULE(slice) {
         high != RT_DIM_UNKNOWN) {
         if (rt_dim_is_constant(low) && rt_dim_is_constant(high))
             dims[dim] = high > low ? (high - low - 1) / step + 1 : 0;
-        else if (low == 0) /* high is the size itself: no clamping can have happened */
+        else if (low == 0)
             dims[dim] = rt_dim_floordiv(ic, rt_dim_add(ic, high, step - 1), step);
+        else if (ic->algebra) {
+            const rt_dim_algebra *g = ic->algebra;
+            rt_dim count = g->max(g->user, rt_dim_sub(ic, high, low), 0);
+            dims[dim] = rt_dim_floordiv(ic, rt_dim_add(ic, count, step - 1), step);
+        }
     }
     set_shape(outs, args[0].rank, dims);
     return NULL;
