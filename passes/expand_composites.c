@@ -340,6 +340,12 @@ static bool expand_recurrent(expander *e, ir_op *op, int gates) {
 
 /* ---- the same weights over slices of one tensor: one product ---- */
 
+static bool lacks_value(const ir_value *v) { return v->type->kind == IR_NONE; }
+
+static ir_value *copy_constant(expander *e, ir_value *v) {
+    return ir_build_const(&e->b, v->def->value);
+}
+
 /* The tensor of which v is entry `index` along dim 0. */
 static ir_value *entry_of(const ir_value *v, int64_t *index) {
     int64_t dim;
@@ -400,6 +406,56 @@ static void batch_linears(expander *e, ir_block *block) {
         }
         e->ctx->changed = true;
         pass_count(e->ctx, "products merged", (int64_t)same);
+    }
+}
+
+/* Whether v is there before `loop` begins. */
+static bool is_outside(const ir_value *v, const ir_op *loop) {
+    for (const ir_block *b = loop->block; b; b = b->parent ? b->parent->block : NULL)
+        if (v->block == b)
+            return true;
+    return false;
+}
+
+static bool runs_over(expander *e, const ir_op *loop, rt_dim size) {
+    const ir_value *max = loop->operands[0], *start = loop->operands[1];
+    const ir_op *yield = loop->regions[0]->last;
+    bool goes_on;
+    int64_t count;
+    if (!ir_const_bool(start, &goes_on) || !goes_on || !ir_const_bool(yield->operands[0], &goes_on) ||
+        !goes_on)
+        return false;
+    if (ir_const_int(max, &count))
+        return rt_dim_is_constant(size) && count == size;
+    return max->def && max->def->opcode == IR_OP_DIM && ir_dim_same(e->m, max->def->integer, size);
+}
+
+/* A loop over the entries of x that multiplies each with constant weights: one product before it. */
+static void hoist_linears(expander *e, ir_op *loop) {
+    ir_block *body = loop->regions[0];
+    for (ir_op *op = body->first, *next; op; op = next) {
+        next = op->next;
+        if (!ir_is_core(op, OP_linear) || !ir_is_const(op->operands[1]) ||
+            !is_floats(op->operands[1], 2) || !is_floats(op->results[0], 2) ||
+            (!lacks_value(op->operands[2]) && !ir_is_const(op->operands[2])))
+            continue;
+        const ir_op *entry = op->operands[0]->def;
+        int64_t dim;
+        if (!ir_is_core(entry, OP_select_int) || !ir_const_int(entry->operands[1], &dim) || dim != 0 ||
+            entry->operands[2] != body->parameters[0] || !is_floats(entry->operands[0], 3) ||
+            !is_outside(entry->operands[0], loop) ||
+            !runs_over(e, loop, entry->operands[0]->type->dims[0]))
+            continue;
+        ir_value *x = entry->operands[0];
+        e->b = pass_before(e->m, loop);
+        rt_dim dims[3] = {x->type->dims[0], x->type->dims[1], op->operands[1]->type->dims[0]};
+        ir_value *args[3] = {x, copy_constant(e, op->operands[1]), copy_constant(e, op->operands[2])};
+        ir_value *all = core(e, OP_linear, float_type(e, 3, dims), args, 3);
+        e->b = pass_before(e->m, op);
+        pass_replace(e->m, op->results[0], select_at(e, all, body->parameters[0]));
+        ir_op_remove(op);
+        e->ctx->changed = true;
+        pass_count(e->ctx, "products moved before a loop", 1);
     }
 }
 
@@ -613,6 +669,8 @@ static void expand_block(expander *e, ir_block *block, int depth) {
         next = op->next;
         for (size_t i = 0; i < op->region_count; i++)
             expand_block(e, op->regions[i], depth + 1);
+        if (op->opcode == IR_OP_LOOP)
+            hoist_linears(e, op);
         e->b = pass_before(e->m, op);
         if (!expand(e, op))
             continue;
