@@ -122,9 +122,7 @@ static void begin_function(host_function *f) {
     f->scratch_args = scratch_alloca(f, f->scratch_arg_count + 8);
     f->scratch_outs = scratch_alloca(f, f->scratch_out_count + RT_MAX_RANK / 2);
     f->launch_area = scratch_alloca(f, (f->launch_words + 1) / 2);
-    f->services = host_load(f, u->pointer, f->run, offsetof(rt_run, services));
-    f->constants = host_load(f, u->pointer, f->run, offsetof(rt_run, constants));
-    f->weights = host_load(f, u->pointer, f->run, offsetof(rt_run, weights));
+    host_load_tables(f);
     f->frame = host_load(f, u->pointer, f->run, offsetof(rt_run, frame_top));
 }
 
@@ -138,7 +136,7 @@ static void bind_parameters(host_function *f) {
         } else if (v->type->kind == IR_NONE) {
             *host_of(f, v) = (host_value){.kind = HOST_NONE};
         } else {
-            *host_of(f, v) = (host_value){.kind = HOST_BORROWED, .llvm = at};
+            *host_of(f, v) = (host_value){.kind = HOST_ARGUMENT, .slot = i};
             host_bind_symbols(f, v);
         }
     }

@@ -18,6 +18,7 @@ typedef enum host_kind {
     HOST_NONE,     /* a value of type None */
     HOST_SLOT,     /* owned, in frame slot `slot` */
     HOST_BORROWED, /* llvm: pointer to an rt_value that outlives the function's run */
+    HOST_ARGUMENT, /* the same: the function's argument number `slot` */
     HOST_CONST     /* the program's constant number `slot` */
 } host_kind;
 
@@ -37,6 +38,8 @@ typedef struct host_symbol { /* a symbolic size whose number is at hand */
     rt_dim dim;
     LLVMValueRef value; /* i64 */
     bool is_guess;      /* from a refine: for comparisons by later refines only */
+    size_t slot;        /* of the frame, where pieces find it; SIZE_MAX none */
+    size_t piece;       /* in whose function of LLVM the value is */
 } host_symbol;
 
 enum {
@@ -96,7 +99,8 @@ typedef struct host_function {
     size_t symbol_count, symbol_capacity;
     host_counts *counts;
     ts_status status; /* what went wrong in emission */
-    int depth;
+    size_t piece, piece_count; /* see emit_host_piece.c */
+    bool is_whole;      /* blocks are emitted in one piece */
 } host_function;
 
 /* ---- emit_host_function.c: the frame, values in and out ---- */
@@ -135,6 +139,8 @@ void host_result_from(host_function *f, const ir_value *result, LLVMValueRef fro
 uint32_t host_place(host_function *f, const ir_op *op);
 /* Records sizes of a tensor value that just came to be. */
 void host_bind_symbols(host_function *f, const ir_value *v);
+void host_add_symbol(host_function *f, rt_dim d, LLVMValueRef value, bool is_guess);
+LLVMValueRef host_symbol_value(host_function *f, host_symbol *s);
 /* The number of a size; NULL where a symbol is not known here. */
 LLVMValueRef host_dim(host_function *f, rt_dim d);
 void host_fail(host_function *f, const ir_op *op, const char *what);
@@ -152,6 +158,13 @@ void host_release_dead(host_function *f, const ir_op *op);
  * it (and is no later operand of it too), else copies. */
 void host_move_or_copy(host_function *f, const ir_value *from, const ir_op *op, size_t index,
                        LLVMValueRef to);
+
+/* ---- emit_host_piece.c ---- */
+/* Whether a block is so long that it is emitted as functions of its own. */
+bool host_needs_pieces(const host_function *f, const ir_block *block);
+void host_emit_pieces(host_function *f, ir_block *block);
+/* The values that every function of LLVM loads anew. */
+void host_load_tables(host_function *f);
 
 /* ---- emit_host_scalar.c ---- */
 /* Emits op natively where there is a lowering for these types; false: nothing was emitted. */

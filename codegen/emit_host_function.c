@@ -129,6 +129,7 @@ static LLVMValueRef boxed_pointer(host_function *f, const ir_value *v) {
     switch (h->kind) {
     case HOST_SLOT: return host_slot(f, h->slot);
     case HOST_BORROWED: return h->llvm;
+    case HOST_ARGUMENT: return host_offset(f, f->args, (int64_t)h->slot * VALUE_BYTES);
     case HOST_CONST: return host_offset(f, f->constants, (int64_t)h->slot * VALUE_BYTES);
     case HOST_NATIVE:
     case HOST_NONE:
@@ -255,8 +256,13 @@ void host_count(host_function *f, const ir_op *op, bool is_dynamic) {
 static LLVMValueRef find_symbol(host_function *f, rt_dim d) {
     for (size_t i = f->symbol_count; i-- > 0;)
         if (f->symbols[i].dim == d && !f->symbols[i].is_guess)
-            return f->symbols[i].value;
+            return host_symbol_value(f, &f->symbols[i]);
     return NULL;
+}
+
+void host_add_symbol(host_function *f, rt_dim d, LLVMValueRef value, bool is_guess) {
+    host_symbol s = {d, value, is_guess, SIZE_MAX, f->piece};
+    TS_APPEND(f->unit->arena, f->symbols, f->symbol_count, f->symbol_capacity, s);
 }
 
 void host_bind_symbols(host_function *f, const ir_value *v) {
@@ -276,8 +282,7 @@ void host_bind_symbols(host_function *f, const ir_value *v) {
             tensor = host_load(f, f->unit->pointer, at, PAYLOAD);
             sizes = host_load(f, f->unit->pointer, tensor, offsetof(rt_tensor, sizes));
         }
-        host_symbol s = {d, host_load(f, f->unit->i64, sizes, 8 * (int64_t)i), false};
-        TS_APPEND(f->unit->arena, f->symbols, f->symbol_count, f->symbol_capacity, s);
+        host_add_symbol(f, d, host_load(f, f->unit->i64, sizes, 8 * (int64_t)i), false);
     }
 }
 

@@ -65,7 +65,10 @@ static void emit_body(host_function *f, ir_op *op) {
         if (!host_is_native(op->results[i]->type))
             host_set_slot(f, op->results[i]);
     size_t symbols = f->symbol_count;
+    bool was_whole = f->is_whole;
+    f->is_whole = true; /* what the body borrows are pointers of this function of LLVM */
     host_emit_block(f, body);
+    f->is_whole = was_whole;
     const ir_op *yield = body->last;
     if (f->status || !yield || yield->operand_count != op->result_count) {
         host_fail(f, op, "a kernel's body does not yield its results");

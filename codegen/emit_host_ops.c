@@ -29,7 +29,8 @@ void host_release(host_function *f, const ir_value *v) {
     if (h->kind != HOST_SLOT)
         return;
     LLVMValueRef at = host_slot(f, h->slot);
-    host_call(f, SERVICE_release, &at, 1);
+    if (!host_is_native(v->type)) /* a number that crossed into a piece owns nothing */
+        host_call(f, SERVICE_release, &at, 1);
     free_slot(f, v);
 }
 
@@ -664,7 +665,7 @@ static void emit_cast(host_function *f, const ir_op *op) {
         host_set_native(f, to, host_native(f, from, to->type));
     } else if (to->type->kind == IR_NONE) {
         *host_of(f, to) = (host_value){.kind = HOST_NONE};
-    } else if (h->kind == HOST_BORROWED || h->kind == HOST_CONST) {
+    } else if (h->kind == HOST_BORROWED || h->kind == HOST_ARGUMENT || h->kind == HOST_CONST) {
         *host_of(f, to) = *h;
         host_bind_symbols(f, to);
     } else if (host_dies_at(f, from, op) && !from->block) {
@@ -690,7 +691,7 @@ static void emit_refine(host_function *f, const ir_op *op) {
             expected = host_int(f, d);
         for (size_t k = 0; k < f->symbol_count && rt_dim_is_symbolic(d); k++)
             if (f->symbols[k].dim == d)
-                expected = f->symbols[k].value;
+                expected = host_symbol_value(f, &f->symbols[k]);
         host_store(f, expected, sizes, 8 * (int64_t)i);
     }
     LLVMValueRef args[] = {at, host_word(f, (uint32_t)t->dtype), host_word(f, (uint32_t)rank),
@@ -708,8 +709,7 @@ static void emit_refine(host_function *f, const ir_op *op) {
         if (known)
             continue;
         LLVMValueRef ask[] = {at, host_int(f, i)};
-        host_symbol s = {d, host_call(f, SERVICE_tensor_size, ask, 2), true};
-        TS_APPEND(f->unit->arena, f->symbols, f->symbol_count, f->symbol_capacity, s);
+        host_add_symbol(f, d, host_call(f, SERVICE_tensor_size, ask, 2), true);
     }
 }
 
@@ -768,6 +768,10 @@ void host_emit_op(host_function *f, ir_op *op) {
 }
 
 void host_emit_block(host_function *f, ir_block *block) {
+    if (host_needs_pieces(f, block)) {
+        host_emit_pieces(f, block);
+        return;
+    }
     for (ir_op *op = block->first; op && !f->status; op = op->next)
         host_emit_op(f, op);
 }

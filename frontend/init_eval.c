@@ -41,6 +41,7 @@ evaluator *ev_of(struct fe_context *fe) {
         ev->fe = fe;
         ev->arena = fe->arena;
         ev->steps_left = EV_MAX_STEPS;
+        ev->items_left = EV_MAX_ITEMS;
         fe->script = ev;
         if (fe->cleanup_count < sizeof fe->cleanup / sizeof *fe->cleanup)
             fe->cleanup[fe->cleanup_count++] = cleanup;

@@ -418,6 +418,10 @@ static ts_status finish_object(evaluator *ev, rt_value v, int depth) {
 static ts_status finish(evaluator *ev, rt_value *slot, int depth) {
     if (depth > MAX_DEPTH)
         return ts_error_make(TS_ERR_UNSUPPORTED, "values are nested deeper than %d", MAX_DEPTH);
+    /* A list twice in a list, and so on: little memory, but whoever walks it walks all. */
+    if (ev->items_left-- <= 0)
+        return ts_error_make(TS_ERR_UNSUPPORTED, "attributes hold more than %lld values, shared "
+                             "ones counted each time", (long long)EV_MAX_ITEMS);
     rt_value v = *slot;
     switch (v.tag) {
     case RT_TAG_OBJECT: return finish_object(ev, v, depth);

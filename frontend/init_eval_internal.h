@@ -11,7 +11,8 @@ enum {
     EV_MAX_DEPTH = 3000,          /* nested expressions, statements and calls: RecursionError */
     EV_MAX_ITEMS = 16 * 1024 * 1024 /* of one list, string or range that is made whole */
 };
-#define EV_MAX_STEPS INT64_C(100000000) /* statements and expressions of one script */
+#define EV_MAX_STEPS INT64_C(30000000) /* statements and expressions of one script: a second */
+#define EV_MAX_ITEMS INT64_C(5000000)  /* in attributes, shared ones each time they are held */
 
 /* Flags of counted values that only the evaluator knows. */
 enum {
@@ -79,7 +80,7 @@ typedef struct ev_arguments { /* positional ones first; values owned */
 struct fe_script { /* fe->script */
     struct fe_context *fe;
     ts_arena *arena;
-    int64_t steps_left;
+    int64_t steps_left, items_left;
     int depth;
     rt_value raised;       /* the exception object of the error under way, or None; owned */
     rt_value handling;     /* of the except clause under way: bare `raise`; owned */

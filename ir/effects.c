@@ -7,40 +7,7 @@
 enum { CALL_EFFECTS = IR_EFFECT_WRITES | IR_EFFECT_READS | IR_EFFECT_RAISES | IR_EFFECT_RANDOM |
                       IR_EFFECT_PRINTS | IR_EFFECT_ALIASES | IR_EFFECT_FRESH };
 
-static bool is_mutable(const ir_type *t) {
-    switch (t->kind) {
-    case IR_TENSOR:
-    case IR_LIST:
-    case IR_DICT:
-    case IR_CLASS:
-    case IR_ANY:
-    case IR_GENERATOR:
-    case IR_CAPSULE:
-    case IR_FUTURE:
-    case IR_VAR:
-        return true;
-    case IR_TUPLE:
-    case IR_OPTIONAL:
-    case IR_UNION:
-        for (size_t i = 0; i < t->arg_count; i++)
-            if (is_mutable(t->args[i]))
-                return true;
-        return false;
-    case IR_NONE:
-    case IR_BOOL:
-    case IR_INT:
-    case IR_FLOAT:
-    case IR_COMPLEX:
-    case IR_NUMBER:
-    case IR_STR:
-    case IR_DEVICE:
-    case IR_ENUM:
-        break;
-    }
-    return false;
-}
-
-bool ir_type_is_mutable(const ir_type *t) { return is_mutable(t); }
+bool ir_type_is_mutable(const ir_type *t) { return t->is_mutable; }
 
 /* Batch norm and dropout in evaluation neither draw nor update anything. */
 static bool is_evaluating(const ir_op *op, const ir_schema *schema) {
@@ -103,12 +70,12 @@ static uint32_t core_effects(const ir_op *op) {
         if (schema->args[i].is_written)
             effects |= IR_EFFECT_WRITES;
     for (size_t i = 0; i < op->operand_count; i++)
-        if (is_mutable(op->operands[i]->type))
+        if (ir_type_is_mutable(op->operands[i]->type))
             effects |= IR_EFFECT_READS;
     for (size_t i = 0; i < op->result_count; i++) {
         if (i < schema->result_count && schema->result_aliases[i])
             effects |= IR_EFFECT_ALIASES;
-        else if (is_mutable(op->results[i]->type))
+        else if (ir_type_is_mutable(op->results[i]->type))
             effects |= IR_EFFECT_FRESH;
     }
     return effects;

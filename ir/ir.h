@@ -60,8 +60,10 @@ struct ir_type {
     const ir_class *class_;
     ts_str name; /* VAR */
     int depth;   /* of nesting; what would nest deeper than IR_TYPE_DEPTH is Any */
+    uint32_t weight; /* types in it, each as often as it stands there; beyond IR_TYPE_WEIGHT: Any */
+    bool is_mutable; /* its values, or parts of them, can be written to */
 };
-enum { IR_TYPE_DEPTH = 64 };
+enum { IR_TYPE_DEPTH = 64, IR_TYPE_WEIGHT = 1 << 16 };
 
 const ir_type *ir_type_simple(ir_module *m, ir_kind kind); /* kinds without parameters */
 const ir_type *ir_type_tensor(ir_module *m, rt_dtype dtype, int rank, const rt_dim *dims,
@@ -235,7 +237,7 @@ struct ir_op {
     ts_place place;
     ir_block *block;
     ir_op *previous, *next;
-    uint32_t number; /* scratch for passes */
+    uint32_t number, position; /* scratch for passes */
 };
 
 struct ir_block {
@@ -255,6 +257,7 @@ struct ir_function {
     rt_value *defaults; /* [parameter count]; UNINITIALIZED where there is none */
     bool is_entry;
     bool is_library; /* of frontend/library: inlined by decompose */
+    bool is_kept;    /* calls of it stay calls: see passes/inline.c */
     ts_place place;
     uint32_t number;
     ir_function *next;

@@ -659,6 +659,7 @@ static ts_status read_function(ir_parser *p) {
     TS_TRY(ir_type_read(&p->t, &r->f->return_type));
     r->f->is_entry = ir_text_take(&p->t, "entry");
     r->f->is_library = ir_text_take(&p->t, "library");
+    r->f->is_kept = ir_text_take(&p->t, "kept");
     TS_TRY(ir_text_expect(&p->t, "{"));
     TS_TRY(read_line_end(p, &r->f->place));
     return read_block(r, r->f->body);

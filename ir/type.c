@@ -35,6 +35,39 @@ static void place_type(ir_type_table *table, const ir_type *t) {
     table->slots[at] = t;
 }
 
+static bool is_mutable(const ir_type *t) {
+    switch (t->kind) {
+    case IR_TENSOR:
+    case IR_LIST:
+    case IR_DICT:
+    case IR_CLASS:
+    case IR_ANY:
+    case IR_GENERATOR:
+    case IR_CAPSULE:
+    case IR_FUTURE:
+    case IR_VAR:
+        return true;
+    case IR_TUPLE:
+    case IR_OPTIONAL:
+    case IR_UNION:
+        for (size_t i = 0; i < t->arg_count; i++)
+            if (t->args[i]->is_mutable)
+                return true;
+        return false;
+    case IR_NONE:
+    case IR_BOOL:
+    case IR_INT:
+    case IR_FLOAT:
+    case IR_COMPLEX:
+    case IR_NUMBER:
+    case IR_STR:
+    case IR_DEVICE:
+    case IR_ENUM:
+        break;
+    }
+    return false;
+}
+
 static const ir_type *intern(ir_module *m, const ir_type *wanted) {
     ir_type_table *table = m->types;
     size_t at = hash_type(wanted) & (table->capacity - 1);
@@ -42,14 +75,20 @@ static const ir_type *intern(ir_module *m, const ir_type *wanted) {
         if (same_type(table->slots[at], wanted))
             return table->slots[at];
     int depth = 0;
-    for (size_t i = 0; i < wanted->arg_count; i++)
+    uint64_t weight = 1;
+    for (size_t i = 0; i < wanted->arg_count; i++) {
+        weight += wanted->args[i]->weight;
         if (wanted->args[i]->depth >= depth)
             depth = wanted->args[i]->depth + 1;
-    if (depth > IR_TYPE_DEPTH)
+    }
+    /* A tuple twice in a tuple, and so on: few types, but whoever walks them walks all. */
+    if (depth > IR_TYPE_DEPTH || weight > IR_TYPE_WEIGHT)
         return table->simple[IR_ANY];
     ir_type *t = TS_NEW(m->arena, ir_type);
     *t = *wanted;
     t->depth = depth;
+    t->weight = (uint32_t)weight;
+    t->is_mutable = is_mutable(t);
     if (t->rank > 0) {
         rt_dim *dims = TS_NEW_ARRAY(m->arena, rt_dim, (size_t)t->rank);
         memcpy(dims, wanted->dims, (size_t)t->rank * sizeof *dims);

@@ -262,6 +262,8 @@ static ts_status rule_tuple(const verifier *v, const ir_op *op) {
     case IR_OP_TUPLE:
         TS_TRY(need_counts(v, op, "tuple", op->operand_count, 1, 0));
         t = op->results[0]->type;
+        if (t->kind == IR_ANY) /* nested beyond what types say */
+            return NULL;
         if (t->kind != IR_TUPLE || t->arg_count != op->operand_count)
             return broken(v, op, "tuple", "expected a tuple type of as many items");
         for (size_t i = 0; i < t->arg_count; i++)

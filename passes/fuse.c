@@ -16,16 +16,33 @@
  * Numbers, weights and lists of constants are cloned too; weights are packed by codegen.
  *
  * Needs: infer_types, functionalise. Keeps: types. Why last: everything that looks at operators by
- * name must have run. Cost: each root looks back over at most MAX_LOOK operators. */
+ * name must have run. Cost: a group visits what its members read, nearest first, so a block costs
+ * about as much as it has operands. */
 #include "ir/attention_form.h"
 #include "ir/resize_form.h"
 #include "passes/pass_internal.h"
 
 #include <string.h>
 
-enum { MAX_LOOK = 400, MAX_MEMBERS = 64, MAX_INPUTS = 64, MAX_OUTPUTS = 4 };
+enum { MAX_MEMBERS = 64, MAX_INPUTS = 64, MAX_OUTPUTS = 4, MAX_USES = 256 };
+
+typedef struct op_list {
+    ir_op **items;
+    size_t count, capacity;
+} op_list;
+
+typedef struct fusion {
+    pass_context *ctx;
+    ir_module *m;
+    bool writes_tensors; /* the function does: copies then have a meaning of their own */
+    op_list marked;      /* whose number is not MARK_NONE */
+    op_list queue;       /* a heap, latest first: what marked operators read */
+    const ir_op *writer; /* the last operator before the root that writes, or NULL */
+    bool knows_writer;
+} fusion;
 
 typedef struct group {
+    fusion *f;
     ir_op *root;
     ir_op *members[MAX_MEMBERS]; /* root first, then backward */
     size_t count;
@@ -41,11 +58,6 @@ typedef struct group {
     const ir_value *core_value;   /* root's result, or what it is a stored view of */
 } group;
 
-typedef struct fusion {
-    pass_context *ctx;
-    ir_module *m;
-    bool writes_tensors; /* the function does: copies then have a meaning of their own */
-} fusion;
 
 /* ---- membership: op->number is the group's mark while one is grown ---- */
 
@@ -98,9 +110,47 @@ static void look_at_users(ir_module *m, const group *g, const ir_op *op, const i
 
 /* ---- growing ---- */
 
+/* Operators of the block wait in a heap by position, latest first: then all readers of one were seen
+ * before it. One that several read lies there several times. */
+static void queue_push(fusion *f, ir_op *op) {
+    TS_APPEND(f->ctx->scratch, f->queue.items, f->queue.count, f->queue.capacity, op);
+    ir_op **heap = f->queue.items;
+    size_t at = f->queue.count - 1;
+    for (; at && heap[(at - 1) / 2]->position < op->position; at = (at - 1) / 2)
+        heap[at] = heap[(at - 1) / 2];
+    heap[at] = op;
+}
+
+static ir_op *queue_pop(fusion *f) {
+    if (!f->queue.count)
+        return NULL;
+    ir_op **heap = f->queue.items, *first = heap[0], *last = heap[--f->queue.count];
+    size_t at = 0, n = f->queue.count;
+    for (size_t child; (child = 2 * at + 1) < n; at = child) {
+        if (child + 1 < n && heap[child + 1]->position > heap[child]->position)
+            child++;
+        if (heap[child]->position <= last->position)
+            break;
+        heap[at] = heap[child];
+    }
+    heap[at] = last;
+    return first;
+}
+
+static void set_mark(const group *g, ir_op *op, uint32_t mark) {
+    fusion *f = g->f;
+    op->number = mark;
+    TS_APPEND(f->ctx->scratch, f->marked.items, f->marked.count, f->marked.capacity, op);
+    for (size_t i = 0; i < op->operand_count; i++) {
+        ir_op *def = op->operands[i]->def;
+        if (def && def->block == op->block && def->opcode == IR_OP_CORE)
+            queue_push(f, def);
+    }
+}
+
 static void add_member(group *g, ir_op *op) {
     g->members[g->count++] = op;
-    op->number = MARK_MEMBER;
+    set_mark(g, op, MARK_MEMBER);
 }
 
 static void set_reduction(ir_module *m, group *g, const ir_op *op, bool keeps_shape) {
@@ -190,8 +240,7 @@ static void join(ir_module *m, group *g, ir_op *op, ir_kernel_form form) {
 /* A view of something may be cloned into the kernel where its chain down to some value in memory is
  * one of strides; that is found when the body is built. Here it only gets its mark. */
 static void mark_view(const group *g, ir_op *op, const readers *r) {
-    (void)g;
-    op->number = r->by_anchor ? MARK_ANCHOR_VIEW : MARK_VIEW;
+    set_mark(g, op, r->by_anchor ? MARK_ANCHOR_VIEW : MARK_VIEW);
 }
 
 /* A slice whose start depends on a size cannot be taken of a value inside of a kernel. */
@@ -219,10 +268,7 @@ static bool is_read_after(const group *g, const ir_op *op) {
             return false;
         if (user->number != MARK_NONE && user == v->uses[i].op)
             continue;
-        const ir_op *at = g->root->next;
-        for (int steps = 0; at && at != user && steps < 4 * MAX_LOOK; steps++)
-            at = at->next;
-        if (at != user)
+        if (user->position <= g->root->position)
             return false;
     }
     return true;
@@ -269,14 +315,23 @@ static void expect_reduction(fusion *f, group *g, const ir_op *op) {
         set_reduction(f->m, g, reduction, false);
 }
 
+static size_t use_count(const ir_op *op) {
+    size_t n = 0;
+    for (size_t i = 0; i < op->result_count; i++)
+        n += op->results[i]->use_count;
+    return n;
+}
+
 static void grow(fusion *f, group *g) {
     ir_block *block = g->root->block;
-    int looked = 0;
-    for (ir_op *op = g->root->previous; op && looked < MAX_LOOK; op = op->previous, looked++) {
-        if (stops_fusion(op))
+    ir_op *seen = NULL;
+    for (ir_op *op; (op = queue_pop(f)) != NULL;) {
+        if (f->writer && op->position <= f->writer->position)
             return;
-        if (op->number != MARK_NONE) /* marked as a part of the stored view */
+        /* Marked already: a part of the stored view. What very many read is read from memory. */
+        if (op == seen || op->number != MARK_NONE || use_count(op) > MAX_USES)
             continue;
+        seen = op;
         readers r = {.all = true};
         look_at_users(f->m, g, op, block, &r, 0);
         if (!r.any)
@@ -466,9 +521,29 @@ static ir_op *build(body *b) {
 
 /* ---- roots ---- */
 
-static void clear_marks(ir_block *block) {
-    for (ir_op *op = block->first; op; op = op->next)
+static void clear_marks(fusion *f) {
+    for (size_t i = 0; i < f->marked.count; i++)
+        f->marked.items[i]->number = MARK_NONE;
+    f->marked.count = f->queue.count = 0;
+}
+
+/* Positions grow along the block; a kernel takes that of its root. */
+static void number_block(ir_block *block) {
+    uint32_t position = 0;
+    for (ir_op *op = block->first; op; op = op->next) {
         op->number = MARK_NONE;
+        op->position = position++;
+    }
+}
+
+static void find_writer(fusion *f, const ir_op *root) {
+    if (f->knows_writer && (!f->writer || f->writer->position < root->position))
+        return;
+    const ir_op *op = root->previous;
+    while (op && !stops_fusion(op))
+        op = op->previous;
+    f->writer = op;
+    f->knows_writer = true;
 }
 
 /* A view that has to copy: the members are the chain of views down to what made the value, which is
@@ -494,9 +569,8 @@ static bool start_with_view(fusion *f, group *g, ir_op *root) {
                        ir_kernel_form_of(m, def) == IR_FORM_VIEW;
         if (!is_next)
             break;
-        for (ir_op *op = view->previous; op && op != def; op = op->previous)
-            if (stops_fusion(op))
-                return true;
+        if (f->writer && f->writer->position > def->position)
+            return true;
         view = def;
     }
     return true;
@@ -521,9 +595,8 @@ static bool take_attention(fusion *f, group *g) {
         (product != g->root && product->results[0]->use_count != 1) ||
         !ir_attention_of(f->m, product, &a) || g->count + a.op_count > MAX_MEMBERS)
         return false;
-    for (const ir_op *op = g->root; op && op != product; op = op->previous)
-        if (stops_fusion(op))
-            return false;
+    if (f->writer && f->writer->position > product->position)
+        return false;
     for (size_t i = 0; i < a.op_count; i++)
         if (a.ops[i]->number != MARK_MEMBER)
             add_member(g, a.ops[i]);
@@ -533,20 +606,24 @@ static bool take_attention(fusion *f, group *g) {
 /* A part of a concatenation that was only upsampled for it is written where it belongs. */
 static void take_resized_parts(fusion *f, group *g) {
     const ir_op *list = g->root->operands[0]->def;
-    size_t wanted = list->operand_count;
     ir_resize resize;
-    for (ir_op *op = g->root->previous; op && wanted > 0 && !stops_fusion(op); op = op->previous)
-        for (size_t i = 0; i < list->operand_count; i++)
-            if (list->operands[i]->def == op) {
-                wanted--;
-                if (list->operands[i]->use_count == 1 && g->count < MAX_MEMBERS &&
-                    ir_resize_of(f->m, op, &resize))
-                    add_member(g, op);
-            }
+    op_list parts = {0};
+    f->queue.count = 0;
+    for (size_t i = 0; i < list->operand_count; i++) {
+        ir_op *def = list->operands[i]->def;
+        if (def && def->block == g->root->block && def->opcode == IR_OP_CORE)
+            queue_push(f, def);
+    }
+    for (ir_op *op; (op = queue_pop(f)) && !(f->writer && op->position <= f->writer->position);)
+        TS_APPEND(f->ctx->scratch, parts.items, parts.count, parts.capacity, op);
+    for (size_t i = 0; i < parts.count && g->count < MAX_MEMBERS; i++)
+        if (parts.items[i]->results[0]->use_count == 1 && ir_resize_of(f->m, parts.items[i], &resize))
+            add_member(g, parts.items[i]);
 }
 
 static bool start(fusion *f, group *g, ir_op *op) {
     memset(g, 0, sizeof *g);
+    g->f = f;
     g->root = op;
     ir_kernel_form form = ir_kernel_form_of(f->m, op);
     if (form == IR_FORM_NONE)
@@ -583,7 +660,9 @@ static void fuse_block(fusion *f, ir_block *block, int depth) {
     for (ir_op *op = block->first; op; op = op->next)
         for (size_t i = 0; op->opcode != IR_OP_KERNEL && i < op->region_count; i++)
             fuse_block(f, op->regions[i], depth + 1);
-    clear_marks(block);
+    number_block(block);
+    clear_marks(f);
+    f->knows_writer = false;
     ir_op *previous;
     for (ir_op *op = block->last; op; op = previous) {
         previous = op->previous;
@@ -597,9 +676,10 @@ static void fuse_block(fusion *f, ir_block *block, int depth) {
             ir_op_remove(op);
             continue;
         }
+        find_writer(f, op);
         group g;
         if (!start(f, &g, op)) {
-            clear_marks(block);
+            clear_marks(f);
             continue;
         }
         if (!g.stands_alone && !take_attention(f, &g))
@@ -609,9 +689,10 @@ static void fuse_block(fusion *f, ir_block *block, int depth) {
         if (kernel) {
             f->ctx->changed = true;
             pass_count(f->ctx, "kernels", 1);
+            kernel->position = op->position;
             previous = kernel->previous; /* it stands where the root was */
         }
-        clear_marks(block);
+        clear_marks(f);
     }
 }
 

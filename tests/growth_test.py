@@ -1,0 +1,139 @@
+#!/usr/bin/env python3
+"""Small inputs that ask for much: each must end, in a result or in a message that says why.
+
+    growth_test.py TSC TSRUN
+
+The scripts hold numbers only, so this Python computes what they must give. A case that takes more
+than a minute hangs."""
+import json
+import os
+import random
+import subprocess
+import sys
+import tempfile
+
+TSC, TSRUN = sys.argv[1:3]
+HANG_SECONDS = 60
+failures = []
+
+
+def call(command):
+    return subprocess.run(command, capture_output=True, text=True, timeout=HANG_SECONDS)
+
+
+def check(name, ok, what):
+    if not ok:
+        failures.append(name)
+        print(f"{name}: {what}")
+
+
+def compile_script(folder, name, text, *options):
+    path = os.path.join(folder, name + ".py")
+    with open(path, "w") as file:
+        file.write(text)
+    out = os.path.join(folder, name + ".tsm")
+    return out, call([TSC, path, "-o", out, *options])
+
+
+def same_as_python(folder, name, text, *args, expected=None):
+    """Function f of the script gives what Python's f gives."""
+    if expected is None:
+        names = {}
+        exec(text, names)
+        expected = names["f"](*args)
+    out, compiled = compile_script(folder, name, text, "--entry", "f")
+    check(name, compiled.returncode == 0, compiled.stderr)
+    if compiled.returncode:
+        return
+    arguments = os.path.join(folder, "args.json")
+    with open(arguments, "w") as file:
+        json.dump(args, file)
+    ran = call([TSRUN, out, "--args", arguments])
+    check(name, ran.returncode == 0, ran.stderr)
+    if ran.returncode == 0:
+        found = json.loads(ran.stdout)
+        found = found["list"] if isinstance(found, dict) else found
+        check(name, found == expected, f"expected {expected}, found {found}")
+
+
+def refused(folder, name, text, message, *options):
+    _, compiled = compile_script(folder, name, text, *options)
+    check(name, compiled.returncode == 1 and message in compiled.stderr,
+          f"status {compiled.returncode}: {compiled.stderr}")
+
+
+def doubling_calls(levels):
+    lines = [f"def f{i}(x: int) -> int:\n    return f{i + 1}(x) + f{i + 1}(x + 1)"
+             for i in range(levels)]
+    return "\n".join(lines + [f"def f{levels}(x: int) -> int:\n    return x",
+                              "def f(x: int):\n    return f0(x)"])
+
+
+def doubling_tuples(first, levels):
+    lines = ["def f(x: int):", f"    y0 = ({first}, {first})"]
+    lines += [f"    y{i + 1} = (y{i}, y{i})" for i in range(levels)]
+    return "\n".join(lines + ["    return len(y%d) + x" % levels])
+
+
+def long_program(seed):
+    """Thousands of statements, with branches and loops that are long themselves; a few variables
+    live through all of it, as numbers and as None."""
+    pick = random.Random(seed)
+    lines = ["from typing import List, Optional", "def f(a: int, b: float, c: bool):",
+             "    i = a", "    x = b", "    l: List[int] = [a]", "    o: Optional[int] = None"]
+
+    def statements(count, indent, depth):
+        for _ in range(count):
+            kind = pick.randrange(12)
+            pad = "    " * indent
+            n = pick.randrange(1, 9)
+            if kind < 4:
+                lines.append(f"{pad}i = (i * {n} + a + {pick.randrange(99)}) % 10007")
+            elif kind < 6:
+                lines.append(f"{pad}x = x * 0.5 + i / {n}.0 - b")
+            elif kind == 6:
+                lines.append(f"{pad}c = c != (i > {n * 1000})")
+            elif kind == 7:
+                lines.append(f"{pad}l.append(i + len(l))")
+            elif kind == 8:
+                lines.append(f"{pad}i += l[i % len(l)] if c else {n}")
+            elif kind == 9:
+                lines.append(f"{pad}o = i if c else None")
+            elif kind == 10:
+                lines.append(f"{pad}if o is not None:\n{pad}    i += o\n{pad}    i = i % 10007")
+            elif depth:
+                lines.append(f"{pad}if c:" if pick.randrange(2) else
+                             f"{pad}for k{depth} in range({n} + a % 2):")
+                statements(pick.choice([3, 3, 3, 3, 3, 3, 3, 150]), indent + 1, depth - 1)
+            else:
+                lines.append(f"{pad}x -= float(i)")
+
+    statements(500, 1, 2)
+    lines.append("    return [float(i), x, float(c), float(len(l)), float(sum(l))]")
+    return "\n".join(lines)
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        same_as_python(folder, "calls", doubling_calls(17), 3)
+        same_as_python(folder, "calls_below_the_budget", doubling_calls(12), 3)
+        same_as_python(folder, "tuples", doubling_tuples("x", 40), 3)
+        same_as_python(folder, "constant_tuples", doubling_tuples("1", 40), 3)
+        same_as_python(folder, "sum", "def f(x: int):\n    return " + "+".join(["x"] * 8000), 3,
+                       expected=24000)
+        for seed in range(2):
+            same_as_python(folder, f"long_program_{seed}", long_program(seed), 5, 0.25, True)
+        attributes = ("from torch import nn\nclass M(nn.Module):\n    def __init__(self):\n"
+                      "        super().__init__()\n        y = [1]\n        for i in range(40):\n"
+                      "            y = [y, y]\n        self.y = y\n"
+                      "    def forward(self, x: int):\n        return x\n")
+        refused(folder, "attributes", attributes, "attributes hold more than 5000000 values")
+        forever = attributes.replace("range(40)", "range(2 ** 60)").replace("y = [y, y]", "y = y")
+        refused(folder, "forever", forever, "the script does not end within 30000000 steps")
+    if failures:
+        print(f"{len(failures)} failed: {', '.join(failures)}")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
