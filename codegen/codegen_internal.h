@@ -24,7 +24,8 @@ typedef struct cg_unit {
     LLVMModuleRef module;
     LLVMTargetMachineRef machine;
     const cg_target_info *target;
-    const char *cpu, *features; /* LLVM's; of this machine for --cpu=native */
+    const char *cpu, *features; /* LLVM's */
+    const char *tuned_for;      /* whose instruction times count, for --cpu=native; or NULL */
     const cg_options *options;
     ir_module *ir;
     ts_arena *arena; /* the compilation's: kernels' tables, packed weights */

@@ -64,12 +64,14 @@ ts_status cg_unit_init(cg_unit *unit, const cg_target_info *target, const cg_opt
     if (LLVMGetTargetFromTriple(target->triple, &llvm_target, &message))
         return llvm_error("LLVM target", message);
     char *cpu = NULL, *features = NULL;
-    if (target->level == CG_NATIVE) {
+    if (target->level == CG_NATIVE)
         cpu = LLVMGetHostCPUName();
+    if (target->level == CG_NATIVE && !target->cpu)
         features = LLVMGetHostCPUFeatures();
-    }
-    unit->cpu = ts_arena_str(arena, ts_str_of(cpu ? cpu : target->cpu)).data;
-    unit->features = ts_arena_str(arena, ts_str_of(features ? features : target->features)).data;
+    ts_str named = features ? ts_str_of(features) : cg_target_feature_names(target, arena);
+    unit->cpu = ts_arena_str(arena, ts_str_of(target->cpu ? target->cpu : cpu)).data;
+    unit->tuned_for = cpu && target->cpu ? ts_arena_str(arena, ts_str_of(cpu)).data : NULL;
+    unit->features = ts_arena_str(arena, named).data;
     LLVMDisposeMessage(cpu);
     LLVMDisposeMessage(features);
     unit->machine = LLVMCreateTargetMachine(
@@ -124,6 +126,8 @@ LLVMValueRef cg_function_make(cg_unit *unit, const char *name, LLVMTypeRef type)
     add_text_attribute(unit, f, "target-cpu", unit->cpu);
     if (unit->features[0])
         add_text_attribute(unit, f, "target-features", unit->features);
+    if (unit->tuned_for)
+        add_text_attribute(unit, f, "tune-cpu", unit->tuned_for);
     /* No calls to memcpy, memset or libm may appear: there is nothing to link with. */
     add_text_attribute(unit, f, "no-builtins", "");
     return f;

@@ -39,6 +39,8 @@ ts_status cg_compile_cuda(ts_arena *arena, const cg_options *options, const ts_b
 
 /* TSM_CPU_ bits that code of a level needs. */
 uint64_t cg_target_features(const cg_target_info *target);
+/* LLVM's names of what a level has beyond its processor: "+gfni,...". */
+ts_str cg_target_feature_names(const cg_target_info *target, ts_arena *arena);
 /* --emit=obj and --emit=so of the first level, with a header beside. */
 ts_status cg_write_object(cg_program *program, const cg_options *options) TS_WARN_UNUSED;
 ts_status cg_write_shared(const char *path, const void *object, size_t length) TS_WARN_UNUSED;

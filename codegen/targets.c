@@ -1,5 +1,5 @@
 /* codegen/targets.c - the CPU levels: one row each. */
-#include "codegen/codegen_internal.h"
+#include "codegen/compile_llvm.h"
 
 #define X86 "x86_64-unknown-linux-gnu"
 
@@ -13,20 +13,25 @@ static const cg_target_info targets[] = {
     {CG_AARCH64, "aarch64", "aarch64-unknown-linux-gnu", "generic", "+neon", 16, 32, true, false},
 };
 
-/* This machine's own processor: cpu and features are asked of LLVM when the unit is made. */
+/* This machine's own processor: the highest level that it reaches and those rows of cpu_features.def
+ * that it has, which the file then names; instructions are chosen by its times. */
 static const cg_target_info natives[] = {
-    {CG_NATIVE, "native", X86, NULL, NULL, 16, 16, false, false},
-    {CG_NATIVE, "native", X86, NULL, NULL, 32, 16, true, false},
-    {CG_NATIVE, "native", X86, NULL, NULL, 64, 32, true, false},
-    {CG_NATIVE, "native", X86, NULL, NULL, 64, 32, true, true},
+    {CG_NATIVE, "native", X86, "x86-64-v2", "", 16, 16, false, false},
+    {CG_NATIVE, "native", X86, "x86-64-v3", "", 32, 16, true, false},
+    {CG_NATIVE, "native", X86, "x86-64-v4", "-prefer-256-bit", 64, 32, true, false},
+    {CG_NATIVE, "native", X86, "x86-64-v4", "-prefer-256-bit", 64, 32, true, true},
     {CG_NATIVE, "native", "aarch64-unknown-linux-gnu", NULL, NULL, 16, 32, true, false},
 };
 
 static const cg_target_info *native_target(void) {
 #if defined(__x86_64__)
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl"))
-        return &natives[__builtin_cpu_supports("avx512bf16") ? 3 : 2];
-    return &natives[__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? 1 : 0];
+    uint64_t ours = tsm_cpu_features();
+    uint64_t v3 = TSM_CPU_V3;
+    if ((ours & v3) != v3)
+        return &natives[0];
+    if (!(ours & TSM_CPU_AVX512))
+        return &natives[1];
+    return &natives[ours & TSM_CPU_AVX512_BF16 ? 3 : 2];
 #else
     return &natives[4];
 #endif
@@ -39,4 +44,48 @@ const cg_target_info *cg_target_find(ts_str name) {
         if (ts_str_is(name, targets[i].name))
             return &targets[i];
     return NULL;
+}
+
+/* ---- what a level needs, for the file and for LLVM ---- */
+
+static const struct {
+    uint64_t bit;
+    const char *llvm;
+} rows[] = {
+#define CPU_FEATURE(bit, llvm, gcc, text) {UINT64_C(1) << bit, llvm},
+#include "runtime/format/cpu_features.def"
+};
+
+static uint64_t all_rows(void) {
+    uint64_t all = 0;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        all |= rows[i].bit;
+    return all;
+}
+
+uint64_t cg_target_features(const cg_target_info *t) {
+    switch (t->level) {
+    case CG_X86_64_V2: return TSM_CPU_V2;
+    case CG_X86_64_V3: return TSM_CPU_V3;
+    case CG_X86_64_V4: return TSM_CPU_V3 | TSM_CPU_AVX512;
+    case CG_X86_64_V4_BF16: return TSM_CPU_V3 | TSM_CPU_AVX512 | TSM_CPU_AVX512_BF16;
+    case CG_NATIVE:
+        if (strncmp(t->triple, "x86_64", 6) != 0)
+            return TSM_CPU_NEON | TSM_CPU_OTHER;
+        return (tsm_cpu_features() & all_rows()) |
+               (t->vector_bytes == 64   ? TSM_CPU_V3 | TSM_CPU_AVX512
+                : t->vector_bytes == 32 ? TSM_CPU_V3
+                                        : TSM_CPU_V2);
+    case CG_AARCH64: return TSM_CPU_NEON;
+    }
+    return 0;
+}
+
+ts_str cg_target_feature_names(const cg_target_info *t, ts_arena *arena) {
+    const char *names = t->features ? t->features : "";
+    uint64_t features = t->level == CG_NATIVE ? cg_target_features(t) : 0;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        if (features & rows[i].bit)
+            names = ts_arena_format(arena, "%s%s+%s", names, names[0] ? "," : "", rows[i].llvm).data;
+    return ts_str_of(names);
 }

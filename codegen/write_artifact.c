@@ -26,26 +26,6 @@ static void align_part(file_parts *f, size_t align) {
     add_part(f, zeroes, (size_t)(-f->at & (align - 1)));
 }
 
-uint64_t cg_target_features(const cg_target_info *t) {
-    uint64_t v2 = TSM_CPU_SSE42 | TSM_CPU_POPCNT;
-    uint64_t v3 = v2 | TSM_CPU_AVX | TSM_CPU_AVX2 | TSM_CPU_FMA | TSM_CPU_BMI2 | TSM_CPU_F16C;
-    switch (t->level) {
-    case CG_X86_64_V2: return v2;
-    case CG_X86_64_V3: return v3;
-    case CG_X86_64_V4: return v3 | TSM_CPU_AVX512;
-    case CG_X86_64_V4_BF16: return v3 | TSM_CPU_AVX512 | TSM_CPU_AVX512_BF16;
-    case CG_NATIVE: /* what its vector width implies; the rest is this machine's own affair */
-        if (strncmp(t->triple, "x86_64", 6) != 0)
-            return TSM_CPU_NEON;
-        return (t->vector_bytes == 64   ? v3 | TSM_CPU_AVX512
-                : t->vector_bytes == 32 ? v3
-                                        : v2) |
-               TSM_CPU_OTHER;
-    case CG_AARCH64: return TSM_CPU_NEON;
-    }
-    return 0;
-}
-
 /* Streams the weights' blocks through the checksum as the file will hold them. */
 static uint64_t weights_checksum(const cg_program *p, char *block) {
     uint64_t state = 0;

@@ -112,16 +112,39 @@ static const ir_type *input_type(fe_context *fe, ts_str entry, bool is_first, ts
 
 static ts_status check_inputs(fe_context *fe, ts_str entry, bool is_first, const ir_function *f,
                               size_t skip) {
+    size_t in_order = 0;
     for (size_t i = 0; i < fe->options->input_count; i++) {
         const fe_input_type *in = &fe->options->inputs[i];
-        if (!in->name.length || !(in->entry.length ? ts_str_equal(in->entry, entry) : is_first))
+        if (!(in->entry.length ? ts_str_equal(in->entry, entry) : is_first))
             continue;
+        if (!in->name.length) {
+            if (skip + ++in_order > f->body->parameter_count)
+                return ts_error_make(TS_ERR_INVALID_INPUT, "--input gives %zu types in order, but "
+                                     "%.*s has %zu parameters", in_order, TS_STR_ARG(entry),
+                                     f->body->parameter_count - skip);
+            continue;
+        }
         bool found = false;
         for (size_t k = skip; k < f->body->parameter_count; k++)
             found = found || ts_str_equal(f->parameter_names[k], in->name);
         if (!found)
             return ts_error_make(TS_ERR_INVALID_INPUT, "--input names '%.*s', but %.*s has no such parameter",
                                  TS_STR_ARG(in->name), TS_STR_ARG(entry));
+    }
+    return NULL;
+}
+
+/* What no entry takes would be passed over in silence. */
+static ts_status check_input_entries(fe_context *fe, const ts_str *entries, size_t count) {
+    for (size_t i = 0; i < fe->options->input_count; i++) {
+        ts_str wanted = fe->options->inputs[i].entry;
+        bool found = !wanted.length;
+        for (size_t k = 0; k < count && !found; k++)
+            found = ts_str_equal(entries[k], wanted);
+        if (!found)
+            return ts_error_make(TS_ERR_INVALID_INPUT,
+                                 "--input names the entry '%.*s', which is not compiled: --entry "
+                                 "says which are", TS_STR_ARG(wanted));
     }
     return NULL;
 }
@@ -243,6 +266,7 @@ ts_status fe_load(fe_context *fe) {
     static const ts_str forward = {"forward", 7};
     const ts_str *entries = fe->options->entry_count ? fe->options->entries : &forward;
     size_t count = fe->options->entry_count ? fe->options->entry_count : 1;
+    TS_TRY(check_input_entries(fe, entries, count));
     for (size_t i = 0; i < count; i++) {
         status = make_entry(fe, entries[i], i == 0);
         if (status)

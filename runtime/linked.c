@@ -12,10 +12,10 @@ static ts_status open_linked(const tsrt_linked_model *linked, tsrt_model *m) {
                              "the linked model is of format %u, interface %u; this runtime takes "
                              "%d and %d",
                              linked->format, linked->abi, TSM_FORMAT, TSM_ABI);
-    uint64_t missing = linked->features & ~rt_cpu_features();
+    uint64_t missing = linked->features & ~tsm_cpu_features();
     if (missing) {
         char names[160];
-        rt_cpu_names(missing, names, sizeof names);
+        tsm_cpu_names(missing, names, sizeof names);
         return ts_error_make(TS_ERR_UNSUPPORTED,
                              "the model needs %s (level %s), which this processor lacks", names,
                              linked->level);

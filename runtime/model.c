@@ -27,7 +27,7 @@ static int feature_count(uint64_t f) {
 }
 
 static ts_status choose_level(tsrt_model *m, const char *wanted) {
-    uint64_t ours = rt_cpu_features();
+    uint64_t ours = tsm_cpu_features();
     const tsm_section *best = NULL, *nearest = NULL;
     for (size_t i = 0; i < m->section_count; i++) {
         const tsm_section *s = &m->sections[i];
@@ -49,8 +49,8 @@ static ts_status choose_level(tsrt_model *m, const char *wanted) {
     }
     if (nearest) {
         char missing[160], have[160];
-        rt_cpu_names(nearest->features & ~ours, missing, sizeof missing);
-        rt_cpu_names(ours, have, sizeof have);
+        tsm_cpu_names(nearest->features & ~ours, missing, sizeof missing);
+        tsm_cpu_names(ours, have, sizeof have);
         return ts_error_make(TS_ERR_UNSUPPORTED,
                              "the model needs %s (level %s), which this processor lacks; it has "
                              "%s: compile with a lower --cpu",

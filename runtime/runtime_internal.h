@@ -150,8 +150,6 @@ ts_status rt_model_read_program(tsrt_model *m, const void *data, size_t length) 
  * operator table (dynamic.c). */
 ts_status rt_model_bind_operators(tsrt_model *model) TS_WARN_UNUSED;
 /* Features of this processor, TSM_CPU_ bits, and their names (cpu.c). */
-uint64_t rt_cpu_features(void);
-size_t rt_cpu_names(uint64_t features, char *out, size_t capacity);
 int rt_cpu_count(void); /* by affinity and cgroup */
 uint64_t rt_now_ns(void);
 

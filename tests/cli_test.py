@@ -86,6 +86,25 @@ def precision(here):
     expect("not of a device", run(TSC, script, "--weights-dtype=int8", "--target=opencl"), 2, "--target=cpu")
 
 
+def interrupted(here):
+    """A compilation that is told to end leaves nothing behind, whenever that happens."""
+    import signal
+    import time
+    script, folder = here("big.py"), here("interrupted")
+    os.mkdir(folder)
+    with open(script, "w") as f:
+        f.write("import torch\nfrom torch import nn\nmodel = nn.Linear(4096, 4096)\n")
+    for delay, number, status in ((0.02, signal.SIGINT, 130), (0.3, signal.SIGTERM, 143), (0.6, signal.SIGTERM, 143)):
+        p = subprocess.Popen([TSC, script, "-o", os.path.join(folder, "out.tsm")], stdin=subprocess.DEVNULL,
+                             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        time.sleep(delay)
+        p.send_signal(number)
+        code = p.wait(60)
+        check("interrupted after %g s" % delay, code in (status, 0) or (delay < 0.1 and code == -number), "status %d" % code)
+        left = os.listdir(folder)
+        check("left behind after %g s" % delay, left in ([], ["out.tsm"]), str(left))
+
+
 def main(folder):
     here = lambda name: os.path.join(folder, name)
     script = here("add.py")
@@ -105,6 +124,19 @@ def main(folder):
     expect("unknown pass", run(TSC, script, "--passes=fusee"), 2, "did you mean 'fuse'?")
     expect("bad level", run(TSC, script, "-O4"), 2, "from 0 to 3")
     expect("bad input type", run(TSC, script, "--input", "x"), 2, "NAME:TYPE")
+    expect("no entries", run(TSC, script, "--entry", ","), 2, "--entry: expected names")
+    expect("no levels", run(TSC, script, "--cpu", ","), 2, "--cpu: expected names")
+    expect("unknown list", run(TSC, "--list-ops", "zz"), 2, "--list-ops")
+    expect("input of no entry", run(TSC, script, "--input", "nope.x:float32[2]", "-o", here("n.tsm")), 1,
+           "names the entry 'nope', which is not compiled")
+    expect("input of no parameter", run(TSC, script, "--input", "z:float32[2]", "-o", here("n.tsm")), 1,
+           "has no such parameter")
+    expect("too many inputs in order", run(TSC, script, "--input", ":float32[2]", "--input", ":int", "--input", ":int",
+                                           "-o", here("n.tsm")), 1, "forward has 2 parameters")
+    dumps = here("dumps")
+    expect("folder of dumps", run(TSC, script, "--dump=inline", "--dump-dir", dumps, "--emit=tsir", "-o", here("n.tsir")), 0)
+    check("dumps are written", os.path.isdir(dumps) and len(os.listdir(dumps)) > 0)
+    interrupted(here)
     expect("missing file", run(TSC, here("nope.py")), 1, "No such file")
     expect("output is a folder", run(TSC, script, "-o", folder), 1, "folder")
     expect("output is the input", run(TSC, script, "-o", script), 2, "replace the input")

@@ -57,6 +57,12 @@ const char *options_closest(const char *text, const char *const *words);
 ts_status options_unknown_word(const char *what, const char *text, const char *const *words)
     TS_WARN_UNUSED;
 
+/* ---- options_interrupt.c ---- */
+/* From here on SIGINT and SIGTERM end the process with 130 and 143 once temporary files of this
+ * process beside the protected output are gone. Call before any thread is made. */
+void interrupts_init(void);
+void interrupts_protect(const char *output); /* the text must stay */
+
 /* INVALID_INPUT where writing output would replace one of the inputs (NULL ones are skipped). */
 ts_status options_keep_inputs(const char *output, const char *const *inputs, size_t count)
     TS_WARN_UNUSED;

@@ -1,4 +1,5 @@
 /* tools/tsc_main.c - the compiler's command line: options in, one call, messages out. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,7 +52,7 @@ static const option_row rows[] = {
     {"--passes", NULL, OPTION_VALUE, "LIST", "run just these passes ('' for none)", NULL},
     {"--stop-after", NULL, OPTION_VALUE, "PASS", "stop there and print the IR; 'frontend' too", NULL},
     {"--dump", NULL, OPTION_VALUE, "PASS", "write the IR after that pass; 'changed', 'all'", NULL},
-    {"--dump-dir", NULL, OPTION_VALUE, "DIR", "folder for dumps [standard error]", NULL},
+    {"--dump-dir", NULL, OPTION_VALUE, "DIR", "folder for dumps, made where there is none\n[standard error]", NULL},
     {"--verify-each", NULL, OPTION_FLAG, NULL, "run the verifier after every pass", NULL},
     {"--check-each", NULL, OPTION_FLAG, NULL, "run the --example through the reference kernels\n"
      "after every pass and name the first that is wrong", NULL},
@@ -92,6 +93,7 @@ typedef struct driver {
     tsc_options compile;
     render_format format;
     const char *dump_dir;
+    bool has_dump_dir; /* it was made, or tried to */
     char *output; /* owned: a name made from the input's */
     fe_input_type *inputs;
     ts_str *entries, *passes;
@@ -117,6 +119,11 @@ static void print_text(void *user, ts_str text) {
 
 static void write_dump(void *user, ts_str name, ts_str text) {
     driver *d = user;
+    if (d->dump_dir && !d->has_dump_dir && mkdir(d->dump_dir, 0777) != 0 && errno != EEXIST &&
+        !d->dump_status)
+        d->dump_status = ts_error_make(TS_ERR_IO, "--dump-dir: cannot make %s: %s", d->dump_dir,
+                                       strerror(errno));
+    d->has_dump_dir = true;
     if (!d->dump_dir && ts_str_is(name, "repro.tsir"))
         return; /* a whole module is no message: it is written where a folder was given */
     if (!d->dump_dir) {
@@ -168,6 +175,14 @@ static ts_str *split_list(const option_values *values, size_t *out_count) {
         }
     *out_count = count;
     return out;
+}
+
+/* `--entry ,` names nothing: the default would be a surprise. */
+static ts_status need_names(const driver *d, const char *option, size_t found) {
+    if (options_has(&d->line, option) && found == 0)
+        return ts_error_make(TS_ERR_INVALID_INPUT, "%s: expected names, found '%.80s'", option,
+                             options_get(&d->line, option));
+    return NULL;
 }
 
 static ts_status read_inputs(driver *d) {
@@ -233,6 +248,8 @@ static ts_status read_levels(driver *d) {
         at += list[i].length + 1;
     }
     free(list);
+    if (!status)
+        status = need_names(d, "--cpu", count);
     if (status)
         return status;
     if (count == 0) {
@@ -387,6 +404,7 @@ static ts_status read_options(driver *d) {
     if (!d->entries)
         return ts_no_memory();
     f->entries = d->entries;
+    TS_TRY(need_names(d, "--entry", f->entry_count));
     int64_t level = 2;
     TS_TRY(options_number(line, "-O", 0, 3, &level));
     d->compile.opt_level = (int)level;
@@ -440,10 +458,14 @@ static void list_operators(bool is_markdown, ts_buffer *out) {
 }
 
 /* --help and the like: true where one was given and printed. */
-static bool answer(driver *d) {
+static ts_status answer(driver *d, bool *out_asked) {
+    static const char *const formats[] = {"text", "md", NULL};
     ts_buffer text = {0};
     const options *line = &d->line;
+    const char *format = options_get(line, "--list-ops");
     bool is_asked = true;
+    if (format && strcmp(format, "md") != 0 && strcmp(format, "text") != 0)
+        return options_unknown_word("--list-ops", format, formats);
     if (options_has(line, "--help")) {
         ts_buffer_text(&text, usage);
         options_help(rows, ROW_COUNT, &text);
@@ -458,14 +480,15 @@ static bool answer(driver *d) {
             ts_buffer_format(&text, "%-22s -O%d  %s\n", table[i].name, table[i].level,
                              table[i].summary);
     } else if (options_has(line, "--list-ops")) {
-        list_operators(ts_str_is(ts_str_of(options_get(line, "--list-ops")), "md"), &text);
+        list_operators(ts_str_is(ts_str_of(format), "md"), &text);
     } else {
         is_asked = false;
     }
     if (is_asked)
         print_text(d, (ts_str){text.data, text.length});
     ts_buffer_deinit(&text);
-    return is_asked;
+    *out_asked = is_asked;
+    return NULL;
 }
 
 /* What the user typed, what the system or the model is to blame for, and success. */
@@ -477,16 +500,19 @@ static int exit_status(const driver *d, ts_status status, bool is_usage) {
 
 int main(int argc, char **argv) {
     streams_init();
+    interrupts_init();
     driver d = {0};
     bool is_usage = true, is_asked = false;
     ts_status status = options_parse(rows, ROW_COUNT, argc, argv, &d.line);
     if (!status)
-        is_asked = answer(&d);
+        status = answer(&d, &is_asked);
     if (!status && !is_asked)
         status = read_options(&d);
     if (status) {
         report(&d, NULL, status);
     } else if (!is_asked) {
+        if (d.compile.output)
+            interrupts_protect(d.compile.output);
         tsc_callbacks callbacks = {&d, print_text, write_dump, say_text, report};
         is_usage = false;
         status = tsc_compile(&d.compile, &callbacks);

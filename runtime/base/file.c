@@ -81,11 +81,12 @@ ts_status ts_file_write(const char *path, const ts_file_part *parts, size_t coun
             return ts_error_make(TS_ERR_IO, "%s: cannot write: it is a folder", path);
         return write_in_place(path, parts, count);
     }
-    size_t size = strlen(path) + 16;
+    size_t size = strlen(path) + 40;
     char *temporary = malloc(size);
     if (!temporary)
         return ts_no_memory();
-    snprintf(temporary, size, "%s.tmp.XXXXXX", path);
+    /* With the process in the name: whoever ends the process knows which are its own. */
+    snprintf(temporary, size, "%s.tmp.%ld.XXXXXX", path, (long)getpid());
     ts_status status = NULL;
     int fd = mkostemp(temporary, O_CLOEXEC);
     if (fd < 0) {

@@ -57,8 +57,16 @@ enum {
     TSM_CPU_SSE42 = 1, TSM_CPU_AVX = 2, TSM_CPU_AVX2 = 4, TSM_CPU_FMA = 8, TSM_CPU_BMI2 = 16,
     TSM_CPU_F16C = 32, TSM_CPU_AVX512 = 64, /* F, BW, CD, DQ, VL */
     TSM_CPU_POPCNT = 128, TSM_CPU_AVX512_VNNI = 256, TSM_CPU_AVX512_BF16 = 512,
-    TSM_CPU_NEON = 1024, TSM_CPU_OTHER = 2048 /* made by --cpu=native: the model name must match */
+    TSM_CPU_NEON = 1024, TSM_CPU_OTHER = 2048 /* of --cpu=native on other machines than x86-64: not checked */
+    /* bits 12 and up: cpu_features.def */
 };
+#define TSM_CPU_V2 (TSM_CPU_SSE42 | TSM_CPU_POPCNT)
+#define TSM_CPU_V3                                                                                 \
+    (TSM_CPU_V2 | TSM_CPU_AVX | TSM_CPU_AVX2 | TSM_CPU_FMA | TSM_CPU_BMI2 | TSM_CPU_F16C)
+/* What this processor has. */
+uint64_t tsm_cpu_features(void);
+/* "AVX2, FMA"; returns the length. */
+size_t tsm_cpu_names(uint64_t features, char *out, size_t capacity);
 
 /* A code image: this, then offsets[function_count] (from the image's start), then code. */
 typedef struct tsm_code_header {
