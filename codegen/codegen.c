@@ -44,14 +44,14 @@ static ts_status write_text(cg_program *program, const cg_options *options) {
     const char *path = ts_arena_str(program->arena, options->output_path).data;
     if (!status && options->emit == CG_EMIT_LLVM) {
         char *text = LLVMPrintModuleToString(unit.module);
-        ts_file_part part = {text, strlen(text)};
+        ts_file_part part = {.data = text, .length = strlen(text)};
         status = ts_file_write(path, &part, 1);
         LLVMDisposeMessage(text);
     } else if (!status) {
         LLVMMemoryBufferRef text = NULL;
         status = cg_unit_emit(&unit, LLVMAssemblyFile, &text);
         if (!status) {
-            ts_file_part part = {LLVMGetBufferStart(text), LLVMGetBufferSize(text)};
+            ts_file_part part = {.data = LLVMGetBufferStart(text), .length = LLVMGetBufferSize(text)};
             status = ts_file_write(path, &part, 1);
         }
         if (text)
@@ -82,7 +82,7 @@ static ts_status write_device_text(cg_program *program, const cg_options *option
     if (!status)
         status = ts_buffer_status(bytes);
     if (!status) {
-        ts_file_part part = {bytes->data, bytes->length};
+        ts_file_part part = {.data = bytes->data, .length = bytes->length};
         status = ts_file_write(path, &part, 1);
     }
     for (size_t i = 0; i < count; i++)
@@ -141,7 +141,8 @@ ts_status cg_compile(ir_module *m, ts_arena *arena, const cg_options *options) {
     if (options->level_count == 0)
         return ts_error_make(TS_ERR_INVALID_INPUT, "expected a CPU level, found none");
     cg_program *program = cg_program_make(arena, m);
-    program->packed = kn_weight_store_make(arena);
+    program->spill = options->spill;
+    program->packed = kn_weight_store_make(arena, options->spill);
     TS_TRY(cg_program_collect(program));
     ts_status status = NULL;
     switch (options->emit) {

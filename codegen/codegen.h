@@ -59,6 +59,9 @@ typedef struct cg_options {
     ts_str cuda_arch;    /* "sm_80,sm_90": cubins beside PTX; may be empty */
     ts_str nvrtc_path;   /* where to look first; may be empty */
     ts_str output_path;
+    struct cg_spill *spill;   /* for packed weights; may be NULL */
+    void (*trim)(void *user); /* weights that were read may leave memory; may be NULL */
+    void *trim_user;
     ts_str source_name;  /* for metadata */
 } cg_options;
 

@@ -22,6 +22,8 @@ static ts_status lower_kernel(host_module *hm, const ir_op *op) {
     }
     cg_kernel *kernel = TS_NEW(u->arena, cg_kernel);
     ts_status status = cg_lower_kernel(u, op, kernel);
+    if (u->options->trim)
+        u->options->trim(u->options->trim_user);
     if (status && ts_status_code(status) != TS_ERR_UNSUPPORTED)
         return status;
     if (!status)

@@ -153,9 +153,13 @@ uint64_t cg_program_weight(cg_program *p, const void *data, size_t bytes) {
     uint32_t i;
     while (map_next(p->part_map, key, &state, &i)) {
         const cg_weight_part *part = &p->parts[i];
-        if (part->bytes == bytes && (bytes == 0 || memcmp(part->data, data, bytes) == 0))
+        if (part->bytes == bytes && (bytes == 0 || memcmp(part->data, data, bytes) == 0)) {
+            cg_spill_forget(p->spill, data);
+            cg_spill_forget(p->spill, part->data);
             return part->offset;
+        }
     }
+    cg_spill_forget(p->spill, data);
     cg_weight_part part = {data, bytes, p->weight_bytes};
     i = (uint32_t)p->part_count;
     TS_APPEND(p->arena, p->parts, p->part_count, p->part_capacity, part);

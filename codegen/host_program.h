@@ -5,6 +5,7 @@
 #define CODEGEN_HOST_PROGRAM_H
 
 #include "codegen/codegen_internal.h"
+#include "codegen/spill.h"
 #include "runtime/format/tsm.h"
 
 typedef struct cg_index_map cg_index_map; /* 64-bit key -> index; see host_program.c */
@@ -65,6 +66,7 @@ typedef struct cg_program {
     cg_weight_part *parts;
     size_t part_count, part_capacity;
     uint64_t weight_bytes;
+    cg_spill *spill; /* where large packed weights lie, or NULL */
     struct kn_weight_store *packed; /* constants of kernels, shared by levels */
     ir_function **functions; /* reachable, in the order of emission */
     size_t function_count, function_capacity;

@@ -163,13 +163,15 @@ enum { SLOTS = 256 };
 
 struct kn_weight_store {
     ts_arena *arena;
+    cg_spill *spill;
     packed_row *slots[SLOTS];
     packed_row *first, **last;
 };
 
-kn_weight_store *kn_weight_store_make(ts_arena *arena) {
+kn_weight_store *kn_weight_store_make(ts_arena *arena, cg_spill *spill) {
     kn_weight_store *s = TS_NEW(arena, kn_weight_store);
     s->arena = arena;
+    s->spill = spill;
     s->last = &s->first;
     return s;
 }
@@ -254,7 +256,9 @@ const void *kn_weights_pack(kn_weight_store *s, kn_format format, const kn_matri
             }
     int64_t each = (m->n + KN_PANEL - 1) / KN_PANEL * kn_format_panel_bytes(format, m->k);
     size_t bytes = (size_t)(each * m->count);
-    char *to = ts_arena_alloc(s->arena, bytes + 1); /* zeroed */
+    char *to = cg_spill_alloc(s->spill, bytes); /* zeroed */
+    if (!to)
+        to = ts_arena_alloc(s->arena, bytes + 1);
     float *column = ts_arena_array(s->arena, (size_t)m->k + 1, sizeof *column);
     errors e = {0, 0};
     for (int64_t i = 0; i < m->count; i++)
@@ -262,6 +266,7 @@ const void *kn_weights_pack(kn_weight_store *s, kn_format format, const kn_matri
             pack_float32((float *)(void *)(to + i * each), m, m->offsets[i]);
         else
             pack_rounded(to + i * each, format, m, m->offsets[i], column, &e);
+    cg_spill_forget(s->spill, to);
     *out_bytes = bytes;
     if (m->count == 0)
         return to;

@@ -15,6 +15,7 @@
 #define CODEGEN_WEIGHT_FORMATS_H
 
 #include "codegen/codegen.h"
+#include "codegen/spill.h"
 
 enum { KN_PANEL = 16, KN_INT4_GROUP = 32 };
 
@@ -41,7 +42,7 @@ typedef struct kn_matrices {
 
 /* What was packed so far: levels share it, and it keeps the errors. One a program. */
 typedef struct kn_weight_store kn_weight_store;
-kn_weight_store *kn_weight_store_make(ts_arena *arena);
+kn_weight_store *kn_weight_store_make(ts_arena *arena, cg_spill *spill); /* spill may be NULL */
 /* *out_bytes is of all matrices, one behind the other; memory of the store's arena. */
 const void *kn_weights_pack(kn_weight_store *store, kn_format format, const kn_matrices *m,
                             size_t *out_bytes);

@@ -17,7 +17,7 @@ typedef struct file_parts {
 static void add_part(file_parts *f, const void *data, size_t length) {
     if (!length)
         return;
-    ts_file_part part = {data, length};
+    ts_file_part part = {.data = data, .length = length};
     TS_APPEND(f->arena, f->parts, f->count, f->capacity, part);
     f->at += length;
 }
@@ -33,6 +33,7 @@ static uint64_t weights_checksum(const cg_program *p, char *block) {
     for (size_t i = 0; i < p->part_count; i++) {
         const char *data = p->parts[i].data;
         size_t left = p->parts[i].bytes;
+        cg_spill_forget(p->spill, i ? p->parts[i - 1].data : NULL);
         size_t pad = (size_t)(-left & (TSM_WEIGHT_ALIGN - 1));
         while (left || pad) {
             size_t room = TSM_CHECKSUM_BLOCK - fill;
@@ -113,6 +114,9 @@ ts_status cg_write_artifact(cg_program *program, const cg_options *options,
         free(block);
         for (size_t i = 0; i < program->part_count; i++) {
             add_part(&f, program->parts[i].data, program->parts[i].bytes);
+            if (program->parts[i].bytes)
+                f.parts[f.count - 1].is_mapped =
+                    cg_spill_has(program->spill, program->parts[i].data);
             align_part(&f, TSM_WEIGHT_ALIGN);
         }
         align_part(&f, TSM_ALIGN);

@@ -152,7 +152,7 @@ static ts_status write_header(cg_program *p, const cg_options *options, ts_str s
     ts_buffer_text(&b, "#ifdef __cplusplus\n}\n#endif\n\n#endif\n");
     ts_status status = ts_buffer_status(&b);
     if (!status) {
-        ts_file_part part = {b.data, b.length};
+        ts_file_part part = {.data = b.data, .length = b.length};
         status = ts_file_write(ts_arena_format(arena, "%.*s.h", (int)base, out.data).data, &part,
                                1);
     }
@@ -168,7 +168,7 @@ static ts_status finish(cg_unit *unit, cg_program *p, const cg_options *options,
     TS_TRY(cg_unit_optimise(unit));
     LLVMMemoryBufferRef object = NULL;
     TS_TRY(cg_unit_emit(unit, LLVMObjectFile, &object));
-    ts_file_part part = {LLVMGetBufferStart(object), LLVMGetBufferSize(object)};
+    ts_file_part part = {.data = LLVMGetBufferStart(object), .length = LLVMGetBufferSize(object)};
     const char *path = ts_arena_str(p->arena, options->output_path).data;
     ts_status status = options->emit == CG_EMIT_SO ? cg_write_shared(path, part.data, part.length)
                                                    : ts_file_write(path, &part, 1);

@@ -44,7 +44,7 @@ ts_status cg_write_shared(const char *path, const void *object, size_t length) {
     ts_buffer_char(&text, 0);
     TS_TRY(ts_buffer_status(&text));
     name = text.data;
-    ts_file_part part = {object, length};
+    ts_file_part part = {.data = object, .length = length};
     ts_status status = ts_file_write(name, &part, 1);
     if (!status)
         status = link_with(name, path);

@@ -1,6 +1,8 @@
 /* frontend/frontend.c - files to a module: context, loading, entry functions. */
 #include "frontend/emit_internal.h"
 
+#include "frontend/archive/archive.h"
+
 enum { CALL_BUDGET = 200000000, CALL_DEPTH = 500 };
 
 fe_context *fe_context_make(ir_module *module, const fe_options *options,
@@ -22,6 +24,8 @@ void fe_context_deinit(fe_context *fe) {
     while (fe->cleanup_count)
         fe->cleanup[--fe->cleanup_count](fe);
 }
+
+void fe_forget_files(const fe_context *fe) { fe_torchscript_forget(fe->archive); }
 
 /* ---- running at compile time ---- */
 

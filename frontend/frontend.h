@@ -45,5 +45,7 @@ ts_status fe_library_function(fe_context *fe, ts_str name, ir_function **out) TS
 void fe_library_list(bool is_markdown, ts_buffer *out);
 /* Releases mapped files and values; not the arena. */
 void fe_context_deinit(fe_context *fe);
+/* Weights that were read may leave memory until they are read again: they lie in a mapped file. */
+void fe_forget_files(const fe_context *fe);
 
 #endif

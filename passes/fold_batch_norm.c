@@ -131,6 +131,8 @@ static ts_status scaled_weight(folder *fo, ir_builder *b, const rt_tensor *w, co
     for (rt_cursor_start(&c, w); c.left; rt_cursor_next(&c), i++)
         rt_store_double(dtype, (char *)copy->data + (size_t)i * size,
                         rt_load_double(dtype, c.data) * n->scale[i / each]);
+    if (fo->ctx->trim)
+        fo->ctx->trim(fo->ctx->trim_user);
     return make_constant(fo, b, copy, name, out);
 }
 

@@ -28,6 +28,8 @@ typedef struct pass_context {
     void *library_user;
     void (*sink)(void *user, ts_str name, ts_str bytes); /* dumps; may be NULL */
     void *sink_user;
+    void (*trim)(void *user); /* weights that were read may leave memory; may be NULL */
+    void *trim_user;
     rt_context *evaluate_context; /* for constant folding */
     uint64_t fold_byte_budget, fold_op_budget;
 } pass_context;

@@ -166,6 +166,8 @@ static ts_status run_one(manager *mg, const pass_info *pass) {
     ts_arena_mark mark = ts_arena_save(ctx->scratch);
     ts_status status = pass->run(ctx, mg->m);
     ts_arena_restore(ctx->scratch, mark);
+    if (ctx->trim)
+        ctx->trim(ctx->trim_user);
     double time = now_us() - start;
     if (!status && (mg->options->verify_each || mg->options->check))
         status = ir_verify_module(mg->m);

@@ -11,6 +11,7 @@
 #include "passes/passes.h"
 #include "runtime/base/file.h"
 #ifdef TS_HAVE_LLVM
+#include "codegen/spill.h"
 #include "tools/compile_precision.h"
 #endif
 
@@ -28,6 +29,7 @@ typedef struct compilation {
     tsc_check *check;
     fe_weights ir_weights; /* beside a .tsir input */
     rt_context context;
+    struct cg_spill *spill;
     jmp_buf handler;
 } compilation;
 
@@ -112,6 +114,12 @@ static ts_status library(void *user, ts_str name, ir_function **out) {
     return fe_library_function(c->frontend, name, out);
 }
 
+static void trim(void *user) {
+    compilation *c = user;
+    if (c->frontend)
+        fe_forget_files(c->frontend);
+}
+
 static void sink(void *user, ts_str name, ts_str bytes) {
     compilation *c = user;
     if (c->callbacks->dump)
@@ -143,6 +151,7 @@ static ts_status run_passes(compilation *c) {
         return NULL;
     pass_context context = {.scratch = c->scratch, .target = &target, .library = library,
                             .library_user = c, .sink = sink, .sink_user = c,
+                            .trim = trim, .trim_user = c,
                             .evaluate_context = &c->context, .fold_byte_budget = FOLD_BYTES,
                             .fold_op_budget = FOLD_OPS};
     pass_options options = {.only = o->passes, .only_count = o->pass_count,
@@ -168,7 +177,7 @@ static ts_status run_passes(compilation *c) {
 static ts_status put_text(compilation *c, const ts_buffer *text) {
     TS_TRY(ts_buffer_status(text));
     if (c->options->output) {
-        ts_file_part part = {text->data, text->length};
+        ts_file_part part = {.data = text->data, .length = text->length};
         return ts_file_write(c->options->output, &part, 1);
     }
     if (c->callbacks->text)
@@ -236,7 +245,9 @@ static ts_status emit_code(compilation *c) {
                                            : ts_str_is(o->weights_dtype, "int4") ? CG_WEIGHTS_INT4
                                            : ts_str_is(o->weights_dtype, "bf16") ? CG_WEIGHTS_BF16
                                                                                  : CG_WEIGHTS_FLOAT32,
-                          .computes_bf16 = o->computes_bf16, .report = &report};
+                          .computes_bf16 = o->computes_bf16, .report = &report,
+                          .spill = c->spill = cg_spill_make(o->output), .trim = trim,
+                          .trim_user = c};
     TS_TRY(cg_compile(c->module, c->arena, &options));
     if (!o->computes_bf16 && !o->weights_dtype.length)
         return NULL;
@@ -323,6 +334,9 @@ ts_status tsc_compile(const tsc_options *options, const tsc_callbacks *callbacks
     if (c->frontend)
         fe_context_deinit(c->frontend);
     fe_weights_deinit(&c->ir_weights);
+#ifdef TS_HAVE_LLVM
+    cg_spill_release(c->spill);
+#endif
     if (c->module)
         ir_module_deinit(c->module);
     if (c->scratch)

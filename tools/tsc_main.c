@@ -137,7 +137,7 @@ static void write_dump(void *user, ts_str name, ts_str text) {
     ts_buffer path = {0};
     ts_buffer_format(&path, "%s/%.*s", d->dump_dir, TS_STR_ARG(name));
     ts_buffer_char(&path, 0);
-    ts_file_part part = {text.data, text.length};
+    ts_file_part part = {.data = text.data, .length = text.length};
     ts_status status = path.failed ? ts_no_memory() : ts_file_write(path.data, &part, 1);
     if (status && !d->dump_status)
         d->dump_status = status;

@@ -306,7 +306,7 @@ static ts_status write_profile(run *r) {
     TS_TRY(tsrun_status(tsrt_profile_end(r->m.session, &json)));
     size_t length = 0;
     const char *text = tsrt_value_str(json, &length);
-    ts_file_part part = {text, length};
+    ts_file_part part = {.data = text, .length = length};
     ts_status status = ts_file_write(path, &part, 1);
     tsrt_value_release(json);
     return status;

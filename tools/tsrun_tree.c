@@ -441,7 +441,7 @@ ts_status tsrun_json_write(const char *path, const json_t *tree, unsigned digits
         if (!streams_write(1, text, length) || !streams_write(1, "\n", 1))
             status = ts_error_make(TS_ERR_IO, "cannot write to standard output");
     } else {
-        ts_file_part parts[2] = {{text, length}, {"\n", 1}};
+        ts_file_part parts[2] = {{.data = text, .length = length}, {.data = "\n", .length = 1}};
         status = ts_file_write(path, parts, 2);
     }
     free(text);

@@ -73,6 +73,8 @@ ts_status fe_torchscript_load(fe_archive *archive, const fe_torchscript_classes 
                           fe_torchscript_objects *out) TS_WARN_UNUSED;
 /* Releases the values; the mapping goes with the last tensor. NULL is allowed. */
 void fe_torchscript_release(fe_archive *archive);
+/* The bytes of the file may leave memory until they are read again. */
+void fe_torchscript_forget(const fe_archive *archive);
 
 /* ---- weights: safetensors, and .pth with a state dict of tensors ---- */
 typedef struct fe_weight {

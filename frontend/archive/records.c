@@ -39,6 +39,8 @@ void fe_mapping_release(fe_mapping *mapping) {
     }
 }
 
+void fe_mapping_forget(const fe_mapping *mapping) { ts_file_forget(&mapping->file); }
+
 static void release_mapped(rt_storage *storage) { fe_mapping_release(storage->owner); }
 
 ts_status fe_mapping_storage(fe_mapping *mapping, const void *data, size_t bytes, rt_dtype dtype,

@@ -15,6 +15,7 @@ typedef struct fe_mapping fe_mapping; /* a counted mapping of a file */
 ts_status fe_mapping_open(ts_arena *arena, ts_str path, fe_mapping **out) TS_WARN_UNUSED;
 ts_str fe_mapping_bytes(const fe_mapping *mapping);
 void fe_mapping_release(fe_mapping *mapping); /* NULL is allowed */
+void fe_mapping_forget(const fe_mapping *mapping); /* ts_file_forget */
 /* A read-only storage over bytes of the mapping; copied where they are not aligned for the dtype. */
 ts_status fe_mapping_storage(fe_mapping *mapping, const void *data, size_t bytes, rt_dtype dtype,
                              rt_storage **out) TS_WARN_UNUSED;

@@ -315,6 +315,11 @@ ts_status fe_torchscript_load(fe_archive *a, const fe_torchscript_classes *class
     return NULL;
 }
 
+void fe_torchscript_forget(const fe_archive *a) {
+    if (a && a->mapping)
+        fe_mapping_forget(a->mapping);
+}
+
 void fe_torchscript_release(fe_archive *a) {
     if (!a)
         return;

@@ -252,7 +252,7 @@ ts_status safetensors_write(const char *path, const safetensors_entry *entries, 
                 ts_buffer_format(&header, "%s%lld", k ? "," : "", (long long)e->sizes[k]);
             ts_buffer_format(&header, "],\"data_offsets\":[%zu,%zu]}", offset, offset + e->bytes);
             offset += e->bytes;
-            parts[part++] = (ts_file_part){e->data, e->bytes};
+            parts[part++] = (ts_file_part){.data = e->data, .length = e->bytes};
         }
     ts_buffer_char(&header, '}');
     while (header.length % 8 && !header.failed)
@@ -263,8 +263,8 @@ ts_status safetensors_write(const char *path, const safetensors_entry *entries, 
         status = ts_buffer_status(&header);
     if (!status)
         status = ts_buffer_status(&prefix);
-    parts[0] = (ts_file_part){prefix.data, prefix.length};
-    parts[1] = (ts_file_part){header.data, header.length};
+    parts[0] = (ts_file_part){.data = prefix.data, .length = prefix.length};
+    parts[1] = (ts_file_part){.data = header.data, .length = header.length};
     if (!status)
         status = ts_file_write(path, parts, part);
     ts_buffer_deinit(&header);

@@ -47,6 +47,15 @@ void ts_file_unmap(ts_mapped_file *file) {
     *file = (ts_mapped_file){0};
 }
 
+void ts_file_forget(const ts_mapped_file *file) {
+    union {
+        const unsigned char *in;
+        void *out;
+    } cast = {.in = file->data};
+    if (file->data) /* of a shared mapping, so nothing is lost */
+        madvise(cast.out, file->length, MADV_DONTNEED);
+}
+
 static bool write_all(int fd, const char *data, size_t length) {
     while (length) {
         ssize_t n = write(fd, data, length);
@@ -60,6 +69,15 @@ static bool write_all(int fd, const char *data, size_t length) {
     return true;
 }
 
+static bool write_part(int fd, const ts_file_part *part) {
+    bool done = write_all(fd, part->data, part->length);
+    if (part->is_mapped) {
+        ts_mapped_file file = {part->data, part->length};
+        ts_file_forget(&file);
+    }
+    return done;
+}
+
 /* A device, a pipe: nothing that could be replaced by renaming. */
 static ts_status write_in_place(const char *path, const ts_file_part *parts, size_t count) {
     int fd = open(path, O_WRONLY | O_CLOEXEC);
@@ -67,7 +85,7 @@ static ts_status write_in_place(const char *path, const ts_file_part *parts, siz
         return io_error(path, "open");
     ts_status status = NULL;
     for (size_t i = 0; i < count && !status; i++)
-        if (!write_all(fd, parts[i].data, parts[i].length))
+        if (!write_part(fd, &parts[i]))
             status = io_error(path, "write");
     if (close(fd) != 0 && !status)
         status = io_error(path, "write");
@@ -94,7 +112,7 @@ ts_status ts_file_write(const char *path, const ts_file_part *parts, size_t coun
         goto done;
     }
     for (size_t i = 0; i < count; i++)
-        if (!write_all(fd, parts[i].data, parts[i].length)) {
+        if (!write_part(fd, &parts[i])) {
             status = io_error(path, "write");
             break;
         }

@@ -12,10 +12,13 @@ typedef struct ts_mapped_file {
 
 ts_status ts_file_map(const char *path, ts_mapped_file *out_file) TS_WARN_UNUSED;
 void ts_file_unmap(ts_mapped_file *file);
+/* The bytes may leave memory until somebody reads them again. */
+void ts_file_forget(const ts_mapped_file *file);
 
 typedef struct ts_file_part {
     const void *data;
     size_t length;
+    bool is_mapped; /* a page of a shared mapping of a file: it may leave memory once it is written */
 } ts_file_part;
 
 /* Writes the parts one after the other to a temporary name in the same folder and renames it:

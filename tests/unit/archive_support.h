@@ -146,7 +146,7 @@ static inline void write_temporary(char *path, size_t size, ts_str bytes) {
     const char *folder = getenv("TMPDIR");
     static int count;
     snprintf(path, size, "%s/archive_test_%ld_%d", folder ? folder : "/tmp", (long)getpid(), count++);
-    ts_file_part part = {bytes.data, bytes.length};
+    ts_file_part part = {.data = bytes.data, .length = bytes.length};
     succeeds(ts_file_write(path, &part, 1));
 }
 
