@@ -80,7 +80,7 @@ static void taint_written(mutation *m, const ir_op *op) {
         const ir_type *t = op->operands[i]->type;
         bool plain_list = t->kind == IR_LIST || t->kind == IR_DICT;
         /* `append` writes the list, not the tensors in it; `Tensor(a!)[]` writes those. */
-        if (schema->args[i].is_written && !plain_list)
+        if (ir_op_writes(op, i) && !plain_list)
             taint(m, op->operands[i]);
         else if (schema->args[i].is_written && ts_str_starts_with(schema->name, "_foreach"))
             m->everything = true;

@@ -450,8 +450,8 @@ static em call_path(emitter *E, ts_str path, em_arguments *args, const ast_node 
         if (ts_str_starts_with(path, prefixes[i])) {
             size_t n = strlen(prefixes[i]);
             ts_str name = {path.data + n, path.length - n};
-            if (memchr(name.data, '.', name.length))
-                break;
+            if (memchr(name.data, '.', name.length) && !ts_str_is(ts_str_of(prefixes[i]), "ops.aten."))
+                break; /* ops.aten.add.Tensor names an overload */
             bool has_tensor = false;
             for (size_t k = 0; k < args->count; k++)
                 has_tensor = has_tensor || (args->items[k].v.kind == EM_VALUE &&

@@ -111,7 +111,11 @@ static const ir_type *input_type(fe_context *fe, ts_str entry, bool is_first, ts
             *status = ts_status_context(*status, "reading --input of '%.*s'", TS_STR_ARG(name));
         return *status ? NULL : type;
     }
-    return NULL;
+    ts_str declared = fe_archive_input(fe, entry, name); /* what an exported program says itself */
+    const ir_type *type = NULL;
+    if (declared.length)
+        *status = ir_type_parse(fe->module, declared, &type);
+    return *status ? NULL : type;
 }
 
 static ts_status check_inputs(fe_context *fe, ts_str entry, bool is_first, const ir_function *f,

@@ -345,6 +345,30 @@ static void match(emitter *E, candidate *c, const em_arguments *args, ir_value *
     c->cost = cost;
 }
 
+/* "add.Tensor" as add, and the overload that is meant; without a dot none is. */
+static ts_str split_overload(ts_str name, ts_str *out_overload) {
+    *out_overload = (ts_str){0};
+    for (size_t i = 1; i + 1 < name.length; i++)
+        if (name.data[i] == '.') {
+            *out_overload = name;
+            return (ts_str){name.data, i};
+        }
+    return name;
+}
+
+/* A row is "add.Tensor", a function of the library add__Tensor. */
+static bool is_overload(const candidate *c, ts_str full) {
+    ts_str name = candidate_name(c);
+    if (!full.length || !c->function)
+        return full.length && ts_str_equal(name, full);
+    size_t dot = 0;
+    while (full.data[dot] != '.')
+        dot++;
+    return name.length == full.length + 1 && memcmp(name.data, full.data, dot) == 0 &&
+           memcmp(name.data + dot, "__", 2) == 0 &&
+           memcmp(name.data + dot + 2, full.data + dot + 1, full.length - dot - 1) == 0;
+}
+
 static size_t find_candidates(emitter *E, ts_str name, candidate *out) {
     size_t count = 0;
     row_list *rows = fe_map_get(&table_of(E->fe)->rows, name);
@@ -570,6 +594,8 @@ static void unwrap_traced_numbers(emitter *E, ts_str name, const em_arguments *a
 }
 
 em em_operator(emitter *E, ts_str name, em_arguments *args, const ast_node *node) {
+    ts_str overload;
+    name = split_overload(name, &overload);
     name = fe_canonical_operator(E->arena, name);
     if (ts_str_is(name, "item") && !name_exists(E->fe, name))
         name = TS_STR("ScalarImplicit");
@@ -585,6 +611,8 @@ em em_operator(emitter *E, ts_str name, em_arguments *args, const ast_node *node
     candidate *best = NULL;
     for (size_t i = 0; i < count; i++) {
         match(E, &list[i], args, values);
+        if (list[i].cost >= 0 && is_overload(&list[i], overload))
+            list[i].cost = 0; /* asked for by its full name, as exported programs do */
         if (list[i].cost >= 0 && (!best || list[i].cost < best->cost))
             best = &list[i];
     }

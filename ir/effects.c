@@ -22,6 +22,18 @@ static bool is_evaluating(const ir_op *op, const ir_schema *schema) {
     return false;
 }
 
+bool ir_op_writes(const ir_op *op, size_t operand) {
+    const ir_schema *schema = ir_schema_of(op->block->function->module, op->core);
+    if (operand >= schema->arg_count)
+        return false;
+    if (schema->args[operand].is_written)
+        return true;
+    bool has_statistics = op->core == OP_batch_norm || op->core == OP_native_batch_norm ||
+                          op->core == OP_instance_norm;
+    return has_statistics && ts_str_starts_with(schema->args[operand].name, "running_") &&
+           op->operands[operand]->type->kind != IR_NONE && !is_evaluating(op, schema);
+}
+
 /* What can go wrong with these shows in dtypes, ranks and sizes alone, and inference found none. */
 static bool raises_by_shape_only(const ir_op *op) {
     switch (rt_op_get(op->core)->lower) {
@@ -66,8 +78,8 @@ static uint32_t core_effects(const ir_op *op) {
         effects |= IR_EFFECT_READS | IR_EFFECT_WRITES;
     if (column & EFFECT_PRINTS)
         effects |= IR_EFFECT_PRINTS;
-    for (size_t i = 0; i < schema->arg_count; i++)
-        if (schema->args[i].is_written)
+    for (size_t i = 0; i < op->operand_count; i++)
+        if (ir_op_writes(op, i))
             effects |= IR_EFFECT_WRITES;
     for (size_t i = 0; i < op->operand_count; i++)
         if (ir_type_is_mutable(op->operands[i]->type))

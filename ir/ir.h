@@ -376,6 +376,9 @@ uint32_t ir_effects(const ir_op *op);
 /* The effects column of a CORE operator, less what its constant arguments and inferred types rule
  * out: no draws and no state where training is false, no exceptions about shapes once they fit. */
 uint32_t ir_column_effects(const ir_op *op);
+/* A core operator writes memory of that operand: its schema says so, or it is a running statistic of
+ * a normalisation that may train, of which PyTorch's schemas say nothing. */
+bool ir_op_writes(const ir_op *op, size_t operand);
 bool ir_is_removable(const ir_op *op); /* nobody would notice if it were gone (results unused) */
 /* A function of its operands' values: no writes, draws, exceptions or prints; makes no list, dict
  * or object and reads none (but for stable lists). Such operators may be

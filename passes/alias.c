@@ -139,7 +139,7 @@ static void visit_core(pass_alias *a, const ir_op *op) {
     const ir_schema *s = ir_schema_of(a->m, op->core);
     for (size_t i = 0; i < op->operand_count && i < s->arg_count; i++) {
         const ir_value *x = op->operands[i];
-        if (s->args[i].is_written && op->core != OP_requires_grad_) { /* which marks, not writes */
+        if (ir_op_writes(op, i) && op->core != OP_requires_grad_) { /* which marks, not writes */
             ir_kind kind = x->type->kind;
             bool tensor = kind == IR_TENSOR || kind == IR_GENERATOR;
             bool container = kind == IR_LIST || kind == IR_DICT;
@@ -375,7 +375,7 @@ bool pass_op_writes(pass_alias *a, const ir_op *op, const ir_value *v) {
         const ir_schema *s = ir_schema_of(a->m, op->core);
         bool state = (ir_column_effects(op) & EFFECT_STATE) != 0;
         for (size_t i = 0; i < op->operand_count && i < s->arg_count; i++)
-            if ((s->args[i].is_written || state) && pass_may_alias(a, op->operands[i], v))
+            if ((ir_op_writes(op, i) || state) && pass_may_alias(a, op->operands[i], v))
                 return true;
     }
     if ((op->opcode == IR_OP_CALL || op->opcode == IR_OP_TRY_CALL ||

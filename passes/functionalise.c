@@ -242,7 +242,7 @@ static bool use_is_supported(functional *fn, const value_set *set, const member 
         s = ir_schema_of(fn->m, op->core);
         if (use->operand >= s->arg_count)
             return false;
-        if (!s->args[use->operand].is_written)
+        if (!ir_op_writes(op, use->operand))
             return mb->kind != MEMBER_TUPLE;
         if (use->operand != 0 || op->result_count > 1 || mb->kind == MEMBER_TUPLE)
             return false;

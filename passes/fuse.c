@@ -708,7 +708,7 @@ static bool writes_tensors(ir_module *m, const ir_block *block, int depth) {
             continue;
         const ir_schema *s = ir_schema_of(m, op->core);
         for (size_t i = 0; i < s->arg_count && i < op->operand_count; i++)
-            if (s->args[i].is_written && op->operands[i]->type->kind == IR_TENSOR)
+            if (ir_op_writes(op, i) && op->operands[i]->type->kind == IR_TENSOR)
                 return true;
     }
     return false;

@@ -30,6 +30,7 @@ struct fe_archive {
     ts_str *constant_types;
     void *legacy;                   /* legacy.c's own, for a model.json archive; else NULL */
     const rt_tuple *legacy_tensors; /* its table of tensors */
+    struct fe_exported *exported;   /* exported.c's own, for a torch.export program; else NULL */
     /* For whoever binds the archive to a front end (bind.c). */
     fe_torchscript_objects objects;
     void *binding;

@@ -1,6 +1,6 @@
 /* frontend/archive/bind.c - the archive reader behind the front end's own interface: classes and
  * functions by qualified name, constants, and the root object. */
-#include "frontend/archive/archive_internal.h"
+#include "frontend/archive/exported.h"
 #include "frontend/frontend_internal.h"
 
 /* One file of code/: parsed when a name in it is first asked for. */
@@ -116,6 +116,14 @@ rt_value fe_archive_constant(fe_context *fe, size_t index, bool *out_found) {
     rt_value constants = fe->archive ? fe->archive->objects.constants : rt_none();
     *out_found = constants.tag == RT_TAG_TUPLE && index < constants.as.tuple->count;
     return *out_found ? constants.as.tuple->items[index] : rt_none();
+}
+
+ts_str fe_archive_input(fe_context *fe, ts_str entry, ts_str name) {
+    const fe_exported *e = fe->archive ? fe->archive->exported : NULL;
+    for (size_t i = 0; e && i < e->input_count; i++)
+        if (ts_str_equal(e->inputs[i].entry, entry) && ts_str_equal(e->inputs[i].name, name))
+            return e->inputs[i].type_text;
+    return (ts_str){0};
 }
 
 int fe_archive_version(fe_context *fe) {

@@ -63,7 +63,11 @@ static ts_status read_dict(ts_arena *arena, fe_records *records, const node *roo
 
 ts_status fe_state_dict_read_zip(ts_arena *arena, fe_mapping *mapping, bool ignore_crc,
                                  fe_weights *out) {
-    ts_str bytes = fe_mapping_bytes(mapping);
+    return fe_state_dict_read_bytes(arena, mapping, fe_mapping_bytes(mapping), ignore_crc, out);
+}
+
+ts_status fe_state_dict_read_bytes(ts_arena *arena, fe_mapping *mapping, ts_str bytes,
+                                   bool ignore_crc, fe_weights *out) {
     fe_records records = {.mapping = mapping};
     TS_TRY(fe_zip_open(arena, (const unsigned char *)bytes.data, bytes.length, ignore_crc,
                        &records.zip));

@@ -9,6 +9,9 @@
 bool fe_weights_add(ts_arena *arena, fe_weights *weights, fe_weight weight);
 ts_status fe_state_dict_read_zip(ts_arena *arena, fe_mapping *mapping, bool ignore_crc,
                                  fe_weights *out) TS_WARN_UNUSED;
+/* The same of bytes in the mapping, or in the arena. */
+ts_status fe_state_dict_read_bytes(ts_arena *arena, fe_mapping *mapping, ts_str bytes,
+                                   bool ignore_crc, fe_weights *out) TS_WARN_UNUSED;
 /* The form before torch 1.6: five pickles, then the storages. */
 ts_status fe_state_dict_read_legacy(ts_arena *arena, fe_mapping *mapping, fe_weights *out)
     TS_WARN_UNUSED;

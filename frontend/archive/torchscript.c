@@ -3,6 +3,7 @@
 #include "frontend/archive/archive_internal.h"
 
 #include "frontend/archive/debug_records.h"
+#include "frontend/archive/exported.h"
 #include "frontend/archive/legacy.h"
 #include "runtime/base/checked.h"
 
@@ -207,6 +208,10 @@ static ts_status open_archive(fe_archive *a, bool ignore_crc) {
         return ts_error_make(TS_ERR_INVALID_FILE, "not a zip archive: this is %s", what);
     }
     TS_TRY(status);
+    if (fe_exported_is_one(a)) {
+        TS_TRY(read_byteorder(a));
+        return fe_exported_open(a);
+    }
     TS_TRY(find_top(a));
     TS_TRY(read_version(a));
     TS_TRY(read_byteorder(a));
@@ -298,9 +303,11 @@ ts_status fe_torchscript_load(fe_archive *a, const fe_torchscript_classes *class
     fe_records records = {.mapping = a->mapping, .zip = a->zip,
                           .is_big_endian = a->is_big_endian};
     records.storages = TS_NEW_ARRAY(a->arena, rt_storage *, a->zip->count + 1);
-    ts_status status = a->legacy ? fe_legacy_load(a, classes, &records, out)
-                                 : load_data(a, classes, &records, out);
-    if (!status && !a->legacy)
+    bool is_archive = !a->legacy && !a->exported;
+    ts_status status = a->legacy     ? fe_legacy_load(a, classes, &records, out)
+                       : a->exported ? fe_exported_load(a, classes, &records, out)
+                                     : load_data(a, classes, &records, out);
+    if (!status && is_archive)
         status = load_constants(a, classes, &records, out);
     fe_records_release(&records);
     if (status) {
@@ -326,6 +333,7 @@ void fe_torchscript_release(fe_archive *a) {
     while (a->owned_count)
         rt_release(a->owned[--a->owned_count]);
     fe_legacy_release(a);
+    fe_exported_release(a);
     fe_mapping_release(a->mapping);
     a->mapping = NULL;
 }

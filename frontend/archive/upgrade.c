@@ -2,7 +2,8 @@
  *
  * An archive's version is the highest that any of its operators asked for, so an operator whose
  * meaning changed at version n is the old one in archives below n. The old meanings are functions of
- * frontend/library/tensor_upgraders.py. (torch/csrc/jit/operator_upgraders of PyTorch.) */
+ * frontend/library/tensor_upgraders.py. gelu took no `approximate` below version 10: its default is
+ * what gelu was. (torch/csrc/jit/operator_upgraders of PyTorch.) */
 #include "frontend/frontend_internal.h"
 
 ts_str fe_archive_operator(fe_context *fe, ts_str name, bool has_tensor) {
@@ -14,6 +15,7 @@ ts_str fe_archive_operator(fe_context *fe, ts_str name, bool has_tensor) {
     } upgraded[] = {
         {"div", 4, "upgraded_div_0_3", true},
         {"div_", 4, "upgraded_div_inplace_0_3", true},
+        {"full", 5, "upgraded_full_0_4", false},
         {"linspace", 8, "upgraded_linspace_0_7", false},
         {"logspace", 9, "upgraded_logspace_0_8", false},
     };

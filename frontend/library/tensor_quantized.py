@@ -495,7 +495,7 @@ def _table_4bit(packed: Capsule) -> Tensor:
     return torch.int_repr(w) * scales.to(torch.float16).to(torch.float32).unsqueeze(1) + low.unsqueeze(1)
 
 
-def _embedding_bag(weight: Tensor, indices: Tensor, offsets: Optional[Tensor], per_sample_weights: Optional[Tensor],
+def _bags(weight: Tensor, indices: Tensor, offsets: Optional[Tensor], per_sample_weights: Optional[Tensor],
                    include_last_offset: bool) -> Tensor:
     flat = indices
     starts = offsets
@@ -518,7 +518,7 @@ def quantized_embedding_bag_byte(weight: Capsule, indices: Tensor, offsets: Opti
                                  compressed_indices_mapping: Optional[Tensor] = None,
                                  include_last_offset: bool = False) -> Tensor:
     table = torch.dequantize(torch.quantized_embedding_bag_unpack(weight))
-    return _embedding_bag(table, indices, offsets, per_sample_weights, include_last_offset)
+    return _bags(table, indices, offsets, per_sample_weights, include_last_offset)
 
 
 def quantized_embedding_bag_4bit(weight: Capsule, indices: Tensor, offsets: Optional[Tensor] = None,
@@ -526,7 +526,7 @@ def quantized_embedding_bag_4bit(weight: Capsule, indices: Tensor, offsets: Opti
                                  per_sample_weights: Optional[Tensor] = None,
                                  compressed_indices_mapping: Optional[Tensor] = None,
                                  include_last_offset: bool = False) -> Tensor:
-    return _embedding_bag(_table_4bit(weight), indices, offsets, per_sample_weights, include_last_offset)
+    return _bags(_table_4bit(weight), indices, offsets, per_sample_weights, include_last_offset)
 
 
 # Rows of bytes, then the row's scale and smallest value as two float32.
@@ -560,7 +560,7 @@ def quantized_embedding_bag_byte_rowwise_offsets(weight: Tensor, indices: Tensor
                                                  compressed_indices_mapping: Optional[Tensor] = None,
                                                  include_last_offset: bool = False) -> Tensor:
     table = quantized_embedding_bag_byte_unpack(weight)
-    return _embedding_bag(table, indices, offsets, per_sample_weights, include_last_offset)
+    return _bags(table, indices, offsets, per_sample_weights, include_last_offset)
 
 
 def quantized_embedding_bag_4bit_rowwise_offsets(weight: Tensor, indices: Tensor, offsets: Optional[Tensor] = None,
@@ -570,7 +570,7 @@ def quantized_embedding_bag_4bit_rowwise_offsets(weight: Tensor, indices: Tensor
                                                  compressed_indices_mapping: Optional[Tensor] = None,
                                                  include_last_offset: bool = False) -> Tensor:
     table = quantized_embedding_bag_4bit_unpack(weight)
-    return _embedding_bag(table, indices, offsets, per_sample_weights, include_last_offset)
+    return _bags(table, indices, offsets, per_sample_weights, include_last_offset)
 
 
 # ---- recurrent layers ----

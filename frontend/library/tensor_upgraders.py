@@ -1,7 +1,7 @@
 # Old meanings of operators: what an archive's code calls when its version is below the one that
 # changed the operator (frontend/archive/upgrade.c has the list). Named as PyTorch names its own:
 # OPERATOR_FROM_TO are the versions that need it.
-from typing import Optional
+from typing import List, Optional
 
 import torch
 from torch import Tensor
@@ -34,6 +34,29 @@ def upgraded_div_inplace_0_3__Scalar(self: Tensor, other: number) -> Tensor:
     if isinstance(other, float):
         raise RuntimeError("result type Float can't be cast to the desired output type Long")
     return self.div_(other, rounding_mode="trunc")
+
+
+# With a mode division never changed.
+def upgraded_div_0_3__Tensor_mode(self: Tensor, other: Tensor, *, rounding_mode: Optional[str]) -> Tensor:
+    return torch.div(self, other, rounding_mode=rounding_mode)
+
+
+def upgraded_div_0_3__Scalar_mode(self: Tensor, other: number, *, rounding_mode: Optional[str]) -> Tensor:
+    return torch.div(self, other, rounding_mode=rounding_mode)
+
+
+def upgraded_div_inplace_0_3__Tensor_mode(self: Tensor, other: Tensor, *, rounding_mode: Optional[str]) -> Tensor:
+    return self.div_(other, rounding_mode=rounding_mode)
+
+
+def upgraded_div_inplace_0_3__Scalar_mode(self: Tensor, other: number, *, rounding_mode: Optional[str]) -> Tensor:
+    return self.div_(other, rounding_mode=rounding_mode)
+
+
+# Up to version 4 a tensor filled with a whole number held floats.
+def upgraded_full_0_4(size: List[int], fill_value: number, *, dtype: Optional[int] = None, layout: Optional[int] = None,
+                      device: Optional[torch.device] = None, pin_memory: Optional[bool] = None) -> Tensor:
+    return torch.full(size, float(fill_value), dtype=dtype)
 
 
 # Up to version 7 the number of steps could be left out.

@@ -1,0 +1,149 @@
+# Operators that only exported programs (torch.export) name: what PyTorch's own decompositions and
+# functionalisation leave behind.
+from typing import List, Optional, Tuple
+
+import torch
+from torch import Tensor
+
+
+def _native_batch_norm_legit_functional(input: Tensor, weight: Optional[Tensor], bias: Optional[Tensor],
+                                        running_mean: Tensor, running_var: Tensor, training: bool, momentum: float,
+                                        eps: float) -> Tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+    mean = torch.clone(running_mean)
+    var = torch.clone(running_var)
+    y = torch.batch_norm(input, weight, bias, mean, var, training, momentum, eps, False)
+    dims: List[int] = [0]
+    for d in range(2, input.dim()):
+        dims.append(d)
+    v, m = torch.var_mean(input, dims, unbiased=False)
+    return y, m, torch.rsqrt(v + eps), mean, var
+
+
+# ---- primitives ----
+def prims_convert_element_type(a: Tensor, dtype: int) -> Tensor:
+    return a.to(dtype)
+
+
+def prims_iota(length: int, *, start: int, step: int, dtype: int, device: torch.device, requires_grad: bool) -> Tensor:
+    return torch.arange(start, start + length * step, step, dtype=dtype)
+
+
+def prims_view_of(a: Tensor) -> Tensor:
+    return a
+
+
+def prims_broadcast_in_dim(a: Tensor, shape: List[int], broadcast_dimensions: List[int]) -> Tensor:
+    sizes: List[int] = []
+    for d in range(len(shape)):
+        sizes.append(1)
+    for i in range(len(broadcast_dimensions)):
+        sizes[broadcast_dimensions[i]] = a.size(i)
+    return a.reshape(sizes).expand(shape)
+
+
+def prims_transpose(a: Tensor, permutation: List[int]) -> Tensor:
+    return a.permute(permutation)
+
+
+def prims_squeeze(a: Tensor, dimensions: List[int]) -> Tensor:
+    return torch.squeeze(a, dimensions)
+
+
+def prims_div(self: Tensor, other: Tensor) -> Tensor:
+    return torch.div(self, other)
+
+
+def prims_fma(a: Tensor, b: Tensor, c: Tensor) -> Tensor:
+    return a * b + c
+
+
+def prims_sum(inp: Tensor, dims: Optional[List[int]], correction: Optional[float] = 1, *,
+              output_dtype: Optional[int] = None) -> Tensor:
+    if dims is None:
+        return torch.sum(inp, dtype=output_dtype)
+    return torch.sum(inp, dims, dtype=output_dtype)
+
+
+def prims_var(inp: Tensor, dims: Optional[List[int]], correction: Optional[number] = 1, *,
+              output_dtype: Optional[int] = None) -> Tensor:
+    return torch.var(inp, dims, correction=correction)
+
+
+def prims_amax(inp: Tensor, dims: Optional[List[int]], *, output_dtype: Optional[int] = None) -> Tensor:
+    if dims is None:
+        return torch.amax(inp)
+    return torch.amax(inp, dims)
+
+
+# ---- quantization as exported programs have it: plain integers, scales as arguments ----
+def _to_steps(x: Tensor, low: int, high: int, dtype: int) -> Tensor:
+    return torch.clamp(x, low, high).to(dtype)
+
+
+def quantized_decomposed_quantize_per_tensor(input: Tensor, scale: float, zero_point: int, quant_min: int, quant_max: int,
+                                             dtype: int) -> Tensor:
+    return _to_steps(torch.round(input * (1.0 / scale)) + zero_point, quant_min, quant_max, dtype)
+
+
+def quantized_decomposed_quantize_per_tensor__tensor(input: Tensor, scale: Tensor, zero_point: Tensor, quant_min: int,
+                                                     quant_max: int, dtype: int) -> Tensor:
+    return quantized_decomposed_quantize_per_tensor(input, float(scale), int(zero_point), quant_min, quant_max, dtype)
+
+
+def quantized_decomposed_quantize_per_tensor__tensor2(input: Tensor, scale: Tensor, zero_point: Tensor, quant_min: Tensor,
+                                                      quant_max: Tensor, dtype: int) -> Tensor:
+    return quantized_decomposed_quantize_per_tensor(input, float(scale), int(zero_point), int(quant_min), int(quant_max),
+                                                    dtype)
+
+
+def quantized_decomposed_dequantize_per_tensor(input: Tensor, scale: float, zero_point: int, quant_min: int, quant_max: int,
+                                               dtype: int, *, out_dtype: Optional[int] = None) -> Tensor:
+    return (input.to(torch.float32) - zero_point) * scale
+
+
+def quantized_decomposed_dequantize_per_tensor__tensor(input: Tensor, scale: Tensor, zero_point: Tensor, quant_min: int,
+                                                       quant_max: int, dtype: int, *,
+                                                       out_dtype: Optional[int] = None) -> Tensor:
+    return (input.to(torch.float32) - float(zero_point)) * float(scale)
+
+
+def quantized_decomposed_dequantize_per_tensor__tensor2(input: Tensor, scale: Tensor, zero_point: Tensor,
+                                                        quant_min: Tensor, quant_max: Tensor, dtype: int, *,
+                                                        out_dtype: Optional[int] = None) -> Tensor:
+    return (input.to(torch.float32) - float(zero_point)) * float(scale)
+
+
+def _by_channel(values: Tensor, axis: int, rank: int) -> Tensor:
+    shape: List[int] = []
+    for d in range(rank):
+        shape.append(values.size(0) if d == axis % rank else 1)
+    return values.to(torch.float32).reshape(shape)
+
+
+def quantized_decomposed_quantize_per_channel(input: Tensor, scales: Tensor, zero_points: Tensor, axis: int, quant_min: int,
+                                              quant_max: int, dtype: int) -> Tensor:
+    s = _by_channel(scales, axis, input.dim())
+    z = _by_channel(zero_points, axis, input.dim())
+    return _to_steps(torch.round(input * (1.0 / s)) + z, quant_min, quant_max, dtype)
+
+
+def quantized_decomposed_dequantize_per_channel(input: Tensor, scales: Tensor, zero_points: Optional[Tensor], axis: int,
+                                                quant_min: int, quant_max: int, dtype: int, *,
+                                                out_dtype: Optional[int] = None) -> Tensor:
+    x = input.to(torch.float32)
+    if zero_points is not None:
+        x = x - _by_channel(zero_points, axis, input.dim())
+    return x * _by_channel(scales, axis, input.dim())
+
+
+def quantized_decomposed_choose_qparams__tensor(input: Tensor, quant_min: int, quant_max: int, eps: float,
+                                                dtype: int) -> Tuple[Tensor, Tensor]:
+    low = torch.clamp_max(input.min().to(torch.float64), 0.0)
+    high = torch.clamp_min(input.max().to(torch.float64), 0.0)
+    scale = torch.clamp_min((high - low) / float(quant_max - quant_min), eps)
+    zero = torch.clamp(quant_min - torch.round(low / scale).to(torch.int64), quant_min, quant_max)
+    return scale, zero
+
+
+def copy__Tensor(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
+    return torch.copy_(torch.empty_like(self), src)
