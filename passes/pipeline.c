@@ -53,6 +53,7 @@ static const char *const order[] = {
     "guard_operators",   /* of what is still not known */
     "infer_types",       /* on the guarded paths */
     "expand_composites", /* nothing looks for whole cells or attention any more */
+    "fold_embedding", /* products that cells were made of, too */
     "fuse", /* from here on for one target */
     "eliminate_dead",
     "prune_objects", /* folded weights leave their originals behind */
