@@ -16,6 +16,29 @@ static int64_t known_or(rt_dim d, int64_t otherwise) {
     return rt_dim_is_constant(d) ? d : otherwise;
 }
 
+/* Formats that are widened in more than one round keep what they loaded (and its scales) until then:
+ * as many sums as fit beside it, or everything spills. */
+static void leave_registers(kn_format format, const cg_target_info *target, kn_plan *p) {
+    if (format != KN_BFLOAT16 && format != KN_INT4)
+        return;
+    int per_panel = KN_PANEL / (target->vector_bytes / 4), best = 0, rows = p->rows, vectors = p->vectors;
+    for (int v = vectors; v >= 1; v /= 2) {
+        if (best && v % per_panel != 0)
+            break;
+        int others = 2 * v + (format == KN_INT4 ? 3 : 2);
+        int most = (target->vector_registers - others) / v;
+        int r = rows < most ? rows : most;
+        if (r < 1 && v > 1 && v / 2 % per_panel == 0)
+            continue;
+        r = r < 1 ? 1 : r;
+        if (r * v > best) {
+            best = r * v;
+            p->rows = r;
+            p->vectors = v;
+        }
+    }
+}
+
 /* rows x vectors sums: 28 of 32 registers on AVX-512, 12 of 16 on AVX2. Few rows take more vectors,
  * few columns more rows. A step is whole panels where there is more than one. */
 static void choose_tile(const kn_kernel *k, const cg_target_info *target, kn_plan *p) {
@@ -36,18 +59,10 @@ static void choose_tile(const kn_kernel *k, const cg_target_info *target, kn_pla
         most = 2;
         p->vectors = rows == 1 ? 8 : 4;
     }
-    if (k->contraction.format == KN_INT4) { /* codes and scales want registers, too */
-        if (lanes == 16) {
-            most = 12;
-            p->vectors = rows <= 2 ? 8 : rows <= 5 ? 4 : 2;
-        } else {
-            most = lanes == 8 ? 4 : 1;
-            p->vectors = rows == 1 || lanes == 4 ? 4 : 2;
-        }
-    }
     if (needed < p->vectors)
         p->vectors = needed > 0 ? (int)needed : 1;
     p->rows = rows < 1 ? 1 : rows < most ? (int)rows : most;
+    leave_registers(k->contraction.format, target, p);
     p->panels = (p->vectors * lanes + KN_PANEL - 1) / KN_PANEL;
     p->variants[0] = p->rows;
     p->variant_count = 1;
