@@ -1,5 +1,5 @@
 /* codegen/codegen.c - a module of IR to an artifact or to text, level by level. */
-#include "codegen/compile_llvm.h"
+#include "codegen/compile_parts.h"
 #include "codegen/dialect.h"
 #include "codegen/emit_host.h"
 #include "codegen/weight_formats.h"
@@ -17,30 +17,62 @@ static ts_status build_unit(cg_unit *unit, cg_program *program, const cg_options
         ts_buffer_text(device_source, unit->dialect->preamble);
         ts_buffer_char(device_source, '\n');
     }
-    TS_TRY(host_emit_module(unit, program, level == 0));
-    return cg_unit_optimise(unit);
+    return host_emit_module(unit, program, level == 0);
 }
 
-static ts_status build_image(cg_program *program, const cg_options *options, size_t level,
-                             ts_buffer *device_source, cg_image *out) {
+/* All levels are emitted before any is compiled, so that every thread has something to do. */
+typedef struct level_parts {
+    cg_part *parts;
+    size_t first, count; /* of all parts */
+} level_parts;
+
+static ts_status emit_level(cg_program *program, const cg_options *options, size_t level,
+                            ts_buffer *device_source, level_parts *out) {
     cg_unit unit = {0};
-    LLVMMemoryBufferRef object = NULL;
     ts_status status = build_unit(&unit, program, options, level, device_source);
     if (!status)
-        status = cg_unit_emit(&unit, LLVMObjectFile, &object);
-    if (!status)
-        status = cg_link_image(LLVMGetBufferStart(object), LLVMGetBufferSize(object),
-                               program->function_count, &out->bytes);
-    out->target = options->levels[level];
-    if (object)
-        LLVMDisposeMemoryBuffer(object);
+        status = cg_parts_take(&unit, &out->parts, &out->count);
     cg_unit_deinit(&unit);
+    return status;
+}
+
+static ts_status link_level(cg_program *program, const cg_part *parts, size_t count,
+                            cg_image *out) {
+    cg_object *objects = TS_NEW_ARRAY(program->arena, cg_object, count);
+    for (size_t i = 0; i < count; i++)
+        objects[i] = (cg_object){parts[i].object, parts[i].object_bytes};
+    return cg_link_image(objects, count, program->function_count, &out->bytes);
+}
+
+static ts_status build_images(cg_program *program, const cg_options *options,
+                              ts_buffer *device_source, cg_image *images) {
+    level_parts *levels = TS_NEW_ARRAY(program->arena, level_parts, options->level_count);
+    ts_status status = NULL;
+    size_t total = 0;
+    for (size_t i = 0; i < options->level_count && !status; i++) {
+        status = emit_level(program, options, i, device_source, &levels[i]);
+        levels[i].first = total;
+        total += levels[i].count;
+    }
+    cg_part *all = TS_NEW_ARRAY(program->arena, cg_part, total + 1);
+    for (size_t i = 0; i < options->level_count; i++)
+        for (size_t k = 0; k < levels[i].count; k++)
+            all[levels[i].first + k] = levels[i].parts[k];
+    if (!status)
+        status = cg_parts_compile(all, total, options);
+    for (size_t i = 0; i < options->level_count && !status; i++) {
+        images[i].target = options->levels[i];
+        status = link_level(program, all + levels[i].first, levels[i].count, &images[i]);
+    }
+    cg_parts_release(all, total);
     return status;
 }
 
 static ts_status write_text(cg_program *program, const cg_options *options) {
     cg_unit unit = {0};
     ts_status status = build_unit(&unit, program, options, 0, NULL);
+    if (!status)
+        status = cg_unit_optimise(&unit);
     const char *path = ts_arena_str(program->arena, options->output_path).data;
     if (!status && options->emit == CG_EMIT_LLVM) {
         char *text = LLVMPrintModuleToString(unit.module);
@@ -119,8 +151,7 @@ static ts_status write_tsm(cg_program *program, const cg_options *given) {
     cg_device_code *codes = NULL;
     size_t code_count = 0;
     ts_status status = NULL;
-    for (size_t i = 0; i < options->level_count && !status; i++)
-        status = build_image(program, options, i, has_device ? &source : NULL, &images[i]);
+    status = build_images(program, options, has_device ? &source : NULL, images);
     if (!status && has_device)
         status = device_codes(program, options, &source, &codes, &code_count);
     if (!status) {

@@ -60,6 +60,8 @@ typedef struct cg_options {
     ts_str nvrtc_path;   /* where to look first; may be empty */
     ts_str output_path;
     struct cg_spill *spill;   /* for packed weights; may be NULL */
+    int jobs;                 /* threads for LLVM; 0: one */
+    ts_str cache;             /* folder of objects that were compiled before, or empty */
     void (*trim)(void *user); /* weights that were read may leave memory; may be NULL */
     void *trim_user;
     ts_str source_name;  /* for metadata */

@@ -21,7 +21,10 @@
 
 typedef struct cg_unit {
     LLVMContextRef context;
-    LLVMModuleRef module;
+    LLVMModuleRef module; /* what is emitted goes here */
+    LLVMModuleRef *full;  /* modules that are closed: see cg_unit_next_module */
+    size_t full_count, full_capacity;
+    bool is_whole;        /* one module only */
     LLVMTargetMachineRef machine;
     const cg_target_info *target;
     const char *cpu, *features; /* LLVM's */

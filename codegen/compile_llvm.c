@@ -55,9 +55,69 @@ static ts_status llvm_error(const char *what, char *message) {
     return status;
 }
 
+ts_status cg_unit_make_machine(cg_unit *unit, LLVMTargetRef target) {
+    unit->machine = LLVMCreateTargetMachine(
+        target, unit->target->triple, unit->cpu, unit->features,
+        unit->options->opt_level == 0 ? LLVMCodeGenLevelLess : LLVMCodeGenLevelDefault,
+        LLVMRelocPIC, LLVMCodeModelSmall);
+    if (!unit->machine)
+        return ts_error_make(TS_ERR_INTERNAL, "LLVM has no machine for %s", unit->target->name);
+    return NULL;
+}
+
+static LLVMModuleRef make_module(cg_unit *unit) {
+    LLVMModuleRef m = LLVMModuleCreateWithNameInContext("tsc", unit->context);
+    LLVMSetTarget(m, unit->target->triple);
+    LLVMTargetDataRef layout = LLVMCreateTargetDataLayout(unit->machine);
+    LLVMSetModuleDataLayout(m, layout);
+    LLVMDisposeTargetData(layout);
+    return m;
+}
+
+/* ---- several modules ---- */
+
+/* A tenth of a second of code generation; a module costs a millisecond of its own. */
+enum { FULL_MODULE = 5000 };
+
+static size_t instruction_count(LLVMModuleRef m) {
+    size_t n = 0;
+    for (LLVMValueRef f = LLVMGetFirstFunction(m); f; f = LLVMGetNextFunction(f))
+        for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(f); b; b = LLVMGetNextBasicBlock(b))
+            for (LLVMValueRef i = LLVMGetFirstInstruction(b); i; i = LLVMGetNextInstruction(i))
+                n++;
+    return n;
+}
+
+void cg_unit_next_module(cg_unit *unit) {
+    if (unit->is_whole || instruction_count(unit->module) < FULL_MODULE)
+        return;
+    TS_APPEND(unit->arena, unit->full, unit->full_count, unit->full_capacity, unit->module);
+    unit->module = make_module(unit);
+}
+
+static void make_visible(LLVMValueRef f) {
+    LLVMSetLinkage(f, LLVMExternalLinkage);
+    LLVMSetVisibility(f, LLVMHiddenVisibility);
+}
+
+LLVMValueRef cg_unit_kernel(cg_unit *unit, ts_str symbol) {
+    const char *name = ts_arena_str(unit->arena, symbol).data;
+    LLVMValueRef f = LLVMGetNamedFunction(unit->module, name);
+    for (size_t i = 0; !f && i < unit->full_count; i++) {
+        LLVMValueRef there = LLVMGetNamedFunction(unit->full[i], name);
+        if (!there)
+            continue;
+        make_visible(there);
+        f = LLVMAddFunction(unit->module, name, unit->kernel_type);
+        make_visible(f);
+    }
+    return f;
+}
+
 ts_status cg_unit_init(cg_unit *unit, const cg_target_info *target, const cg_options *options,
                        ir_module *ir, ts_arena *arena) {
-    *unit = (cg_unit){.target = target, .options = options, .ir = ir, .arena = arena};
+    *unit = (cg_unit){.target = target, .options = options, .ir = ir, .arena = arena,
+                      .is_whole = options->emit != CG_EMIT_TSM};
     init_targets();
     char *message = NULL;
     LLVMTargetRef llvm_target;
@@ -74,18 +134,9 @@ ts_status cg_unit_init(cg_unit *unit, const cg_target_info *target, const cg_opt
     unit->features = ts_arena_str(arena, named).data;
     LLVMDisposeMessage(cpu);
     LLVMDisposeMessage(features);
-    unit->machine = LLVMCreateTargetMachine(
-        llvm_target, target->triple, unit->cpu, unit->features,
-        options->opt_level == 0 ? LLVMCodeGenLevelLess : LLVMCodeGenLevelDefault, LLVMRelocPIC,
-        LLVMCodeModelSmall);
-    if (!unit->machine)
-        return ts_error_make(TS_ERR_INTERNAL, "LLVM has no machine for %s", target->name);
+    TS_TRY(cg_unit_make_machine(unit, llvm_target));
     LLVMContextRef c = unit->context = LLVMContextCreate();
-    unit->module = LLVMModuleCreateWithNameInContext("tsc", c);
-    LLVMSetTarget(unit->module, target->triple);
-    LLVMTargetDataRef layout = LLVMCreateTargetDataLayout(unit->machine);
-    LLVMSetModuleDataLayout(unit->module, layout);
-    LLVMDisposeTargetData(layout);
+    unit->module = make_module(unit);
     unit->void_type = LLVMVoidTypeInContext(c);
     unit->i1 = LLVMInt1TypeInContext(c);
     unit->i8 = LLVMInt8TypeInContext(c);
@@ -101,6 +152,8 @@ ts_status cg_unit_init(cg_unit *unit, const cg_target_info *target, const cg_opt
 }
 
 void cg_unit_deinit(cg_unit *unit) {
+    for (size_t i = 0; i < unit->full_count; i++)
+        LLVMDisposeModule(unit->full[i]);
     if (unit->module)
         LLVMDisposeModule(unit->module);
     if (unit->context)

@@ -7,15 +7,26 @@
 ts_status cg_unit_init(cg_unit *unit, const cg_target_info *target, const cg_options *options,
                        ir_module *ir, ts_arena *arena) TS_WARN_UNUSED;
 void cg_unit_deinit(cg_unit *unit);
+ts_status cg_unit_make_machine(cg_unit *unit, LLVMTargetRef target) TS_WARN_UNUSED;
+/* Where the module is large, what follows goes into a new one: modules are compiled in parallel and
+ * kept in the cache one by one. Only kernels are named across modules. */
+void cg_unit_next_module(cg_unit *unit);
+/* A kernel by its symbol, declared where it lies in another module. */
+LLVMValueRef cg_unit_kernel(cg_unit *unit, ts_str symbol);
 /* Verifies the module and runs the few IR passes that pay. */
 ts_status cg_unit_optimise(cg_unit *unit) TS_WARN_UNUSED;
 /* Assembly or object; *out is the caller's. */
 ts_status cg_unit_emit(cg_unit *unit, LLVMCodeGenFileType type, LLVMMemoryBufferRef *out)
     TS_WARN_UNUSED;
 
-/* An ELF object to a code image (runtime/format/tsm.h): sections laid out, PC-relative
- * relocations resolved. Refuses undefined symbols, writable data, other relocations. */
-ts_status cg_link_image(const void *object, size_t length, size_t function_count,
+typedef struct cg_object {
+    const void *data;
+    size_t length;
+} cg_object;
+
+/* ELF objects to a code image (runtime/format/tsm.h): sections laid out, PC-relative relocations
+ * resolved, also from one object to another. Refuses undefined symbols, writable data, other relocations. */
+ts_status cg_link_image(const cg_object *objects, size_t count, size_t function_count,
                         ts_buffer *out_image) TS_WARN_UNUSED;
 
 typedef struct cg_image {

@@ -2,6 +2,8 @@
  * an entry reaches. See emit_host.h for how values are held. */
 #include "codegen/emit_host.h"
 
+#include "codegen/compile_llvm.h"
+
 #include "runtime/values/tensor.h"
 
 /* ---- numbering and liveness ---- */
@@ -327,6 +329,8 @@ ts_status host_emit_module(cg_unit *unit, cg_program *program, bool counts) {
     hm->functions = TS_NEW_ARRAY(unit->arena, LLVMValueRef, program->function_count + 1);
     if (counts)
         hm->counts = TS_NEW_ARRAY(unit->arena, host_counts, program->function_count + 1);
+    TS_TRY(host_lower_kernels(hm));
+    cg_unit_next_module(unit);
     for (size_t i = 0; i < program->function_count; i++) {
         ts_str name = ts_arena_format(unit->arena, "tsf_%zu", i);
         hm->functions[i] = cg_function_make(unit, name.data, hm->function_type);
@@ -334,7 +338,6 @@ ts_status host_emit_module(cg_unit *unit, cg_program *program, bool counts) {
         LLVMSetLinkage(hm->functions[i], LLVMExternalLinkage);
         LLVMSetVisibility(hm->functions[i], LLVMHiddenVisibility);
     }
-    TS_TRY(host_lower_kernels(hm));
     for (size_t i = 0; i < program->function_count; i++)
         TS_TRY(emit_function(hm, i));
     if (counts)

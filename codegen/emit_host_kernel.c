@@ -5,6 +5,8 @@
  * its operators with the reference kernels instead. */
 #include "codegen/emit_host.h"
 
+#include "codegen/compile_llvm.h"
+
 #include "runtime/values/tensor.h"
 
 /* ---- lowering, before emission ---- */
@@ -21,6 +23,7 @@ static ts_status lower_kernel(host_module *hm, const ir_op *op) {
         return NULL;
     }
     cg_kernel *kernel = TS_NEW(u->arena, cg_kernel);
+    cg_unit_next_module(u);
     ts_status status = cg_lower_kernel(u, op, kernel);
     if (u->options->trim)
         u->options->trim(u->options->trim_user);
@@ -250,8 +253,7 @@ static LLVMValueRef launch_record(host_function *f, const ir_op *op, const cg_ke
 
 static bool emit_launch(host_function *f, ir_op *op, const cg_kernel *k) {
     launch l = {0};
-    LLVMValueRef function =
-        LLVMGetNamedFunction(f->unit->module, ts_arena_str(f->unit->arena, k->symbol).data);
+    LLVMValueRef function = cg_unit_kernel(f->unit, k->symbol);
     if (!function || !compute_sizes(f, op, k, &l))
         return false;
     LLVMValueRef scratch = host_dim(f, k->scratch_bytes);

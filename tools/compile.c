@@ -247,6 +247,7 @@ static ts_status emit_code(compilation *c) {
                                                                                  : CG_WEIGHTS_FLOAT32,
                           .computes_bf16 = o->computes_bf16, .report = &report,
                           .spill = c->spill = cg_spill_make(o->output), .trim = trim,
+                          .jobs = o->jobs, .cache = ts_str_of(o->cache),
                           .trim_user = c};
     TS_TRY(cg_compile(c->module, c->arena, &options));
     if (!o->computes_bf16 && !o->weights_dtype.length)

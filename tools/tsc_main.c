@@ -1,5 +1,7 @@
 /* tools/tsc_main.c - the compiler's command line: options in, one call, messages out. */
+#define _GNU_SOURCE
 #include <errno.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,6 +49,8 @@ static const option_row rows[] = {
      "kernels have one arithmetic"},
     {"--no-winograd", NULL, OPTION_FLAG, NULL, "3x3 convolutions as direct sums: slower, and a\n"
      "few ulp nearer to the exact result", NULL},
+    {"--jobs", "-j", OPTION_VALUE, "N", "threads that generate code [the processors]; the\nfile is the same for any number", NULL},
+    {"--cache", NULL, OPTION_VALUE, "DIR", "keep compiled code there and use it again; made where\nthere is none, may be emptied at any time", NULL},
     {"--tune", NULL, OPTION_FLAG, NULL, "measure variants on this machine", "there is no tuner"},
     {"Looking inside:", NULL, OPTION_HEADING, NULL, NULL, NULL},
     {"--passes", NULL, OPTION_VALUE, "LIST", "run just these passes ('' for none)", NULL},
@@ -117,12 +121,22 @@ static void print_text(void *user, ts_str text) {
     d->failed_output |= !streams_write(1, text.data, text.length);
 }
 
+static ts_status make_folder(const char *option, const char *path) {
+    if (mkdir(path, 0777) != 0 && errno != EEXIST)
+        return ts_error_make(TS_ERR_IO, "%s: cannot make %s: %s", option, path, strerror(errno));
+    return NULL;
+}
+
+static int processor_count(void) {
+    cpu_set_t set;
+    int count = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+    return count < 1 ? 1 : count < 64 ? count : 64;
+}
+
 static void write_dump(void *user, ts_str name, ts_str text) {
     driver *d = user;
-    if (d->dump_dir && !d->has_dump_dir && mkdir(d->dump_dir, 0777) != 0 && errno != EEXIST &&
-        !d->dump_status)
-        d->dump_status = ts_error_make(TS_ERR_IO, "--dump-dir: cannot make %s: %s", d->dump_dir,
-                                       strerror(errno));
+    if (d->dump_dir && !d->has_dump_dir && !d->dump_status)
+        d->dump_status = make_folder("--dump-dir", d->dump_dir);
     d->has_dump_dir = true;
     if (!d->dump_dir && ts_str_is(name, "repro.tsir"))
         return; /* a whole module is no message: it is written where a folder was given */
@@ -418,6 +432,12 @@ static ts_status read_options(driver *d) {
     d->compile.check_each = options_has(line, "--check-each");
     d->compile.want_stats = options_has(line, "--stats") || options_has(line, "--verbose");
     d->dump_dir = options_get(line, "--dump-dir");
+    int64_t jobs = processor_count();
+    TS_TRY(options_number(line, "--jobs", 1, 64, &jobs));
+    d->compile.jobs = (int)jobs;
+    d->compile.cache = options_get(line, "--cache");
+    if (d->compile.cache)
+        TS_TRY(make_folder("--cache", d->compile.cache));
     TS_TRY(read_target(d));
     TS_TRY(read_inputs(d));
     TS_TRY(read_precision(d));
