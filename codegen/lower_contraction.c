@@ -476,8 +476,10 @@ static void pack_winograd(lowering *l, const float *weight, int64_t out) {
     kn_contraction *c = &K->contraction;
     int64_t in = c->channels, places = (c->winograd + 2) * (c->winograd + 2);
     int64_t floats = (out + KN_PANEL - 1) / KN_PANEL * KN_PANEL * in * places;
-    float *packed = TS_NEW_ARRAY(l->unit->arena, float, (size_t)floats + 1);
-    for (int64_t o = 0; o < out; o++)
+    bool is_new;
+    float *packed = kn_weights_room(l->unit->weights, weight, c->winograd,
+                                    (size_t)floats * sizeof *packed, &is_new);
+    for (int64_t o = 0; is_new && o < out; o++)
         for (int64_t ch = 0; ch < in; ch++) {
             double filter[9], at_places[36];
             for (int t = 0; t < 9; t++)
@@ -487,6 +489,7 @@ static void pack_winograd(lowering *l, const float *weight, int64_t out) {
                 packed[((o / KN_PANEL * places + i) * in + ch) * KN_PANEL + o % KN_PANEL] =
                     (float)at_places[i];
         }
+    kn_weights_filled(l->unit->weights, packed);
     c->right_is_packed = true;
     c->right.element = RT_float32;
     c->right.buffer = kn_add_constant(K, packed, (size_t)floats * sizeof *packed);

@@ -159,12 +159,21 @@ typedef struct packed_row {
     struct packed_row *next_made; /* in order */
 } packed_row;
 
+typedef struct room_row {
+    const void *source;
+    int form;
+    size_t byte_count;
+    void *bytes;
+    struct room_row *next;
+} room_row;
+
 enum { SLOTS = 256 };
 
 struct kn_weight_store {
     ts_arena *arena;
     cg_spill *spill;
     packed_row *slots[SLOTS];
+    room_row *rooms;
     packed_row *first, **last;
 };
 
@@ -242,6 +251,28 @@ bool kn_weights_are_finite(const kn_matrices *m) {
     return true;
 }
 
+static void *room(kn_weight_store *s, size_t bytes) {
+    void *to = cg_spill_alloc(s->spill, bytes);
+    return to ? to : ts_arena_alloc(s->arena, bytes + 1);
+}
+
+void *kn_weights_room(kn_weight_store *s, const void *source, int form, size_t bytes,
+                      bool *out_is_new) {
+    *out_is_new = false;
+    for (room_row *r = s->rooms; r; r = r->next)
+        if (r->source == source && r->form == form && r->byte_count == bytes)
+            return r->bytes;
+    *out_is_new = true;
+    room_row *r = TS_NEW(s->arena, room_row);
+    *r = (room_row){source, form, bytes, room(s, bytes), s->rooms};
+    s->rooms = r;
+    return r->bytes;
+}
+
+void kn_weights_filled(const kn_weight_store *s, const void *filled) {
+    cg_spill_forget(s->spill, filled);
+}
+
 const void *kn_weights_pack(kn_weight_store *s, kn_format format, const kn_matrices *m,
                             size_t *out_bytes) {
     if (format == KN_BFLOAT16_DOT)
@@ -256,9 +287,7 @@ const void *kn_weights_pack(kn_weight_store *s, kn_format format, const kn_matri
             }
     int64_t each = (m->n + KN_PANEL - 1) / KN_PANEL * kn_format_panel_bytes(format, m->k);
     size_t bytes = (size_t)(each * m->count);
-    char *to = cg_spill_alloc(s->spill, bytes); /* zeroed */
-    if (!to)
-        to = ts_arena_alloc(s->arena, bytes + 1);
+    char *to = room(s, bytes);
     float *column = ts_arena_array(s->arena, (size_t)m->k + 1, sizeof *column);
     errors e = {0, 0};
     for (int64_t i = 0; i < m->count; i++)

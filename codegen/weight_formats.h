@@ -42,6 +42,11 @@ typedef struct kn_matrices {
 
 /* What was packed so far: levels share it, and it keeps the errors. One a program. */
 typedef struct kn_weight_store kn_weight_store;
+/* Zeroed room for what is made of the weights at `source` in some other form, the same for all
+ * levels: *out_is_new says that it has to be filled; kn_weights_filled then. */
+void *kn_weights_room(kn_weight_store *s, const void *source, int form, size_t bytes,
+                      bool *out_is_new);
+void kn_weights_filled(const kn_weight_store *s, const void *room);
 kn_weight_store *kn_weight_store_make(ts_arena *arena, cg_spill *spill); /* spill may be NULL */
 /* *out_bytes is of all matrices, one behind the other; memory of the store's arena. */
 const void *kn_weights_pack(kn_weight_store *store, kn_format format, const kn_matrices *m,

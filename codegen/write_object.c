@@ -181,6 +181,7 @@ ts_status cg_write_object(cg_program *program, const cg_options *options) {
     ts_buffer tables = {0};
     ts_status status =
         cg_unit_init(&unit, options->levels[0], options, program->ir, program->arena);
+    unit.weights = program->packed;
     if (!status)
         status = host_emit_module(&unit, program, true);
     if (!status) {

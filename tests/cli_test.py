@@ -157,6 +157,24 @@ def main(folder):
     expect("compile", run(TSC, script, "-o", model, "--input", "x:float32[N]"), 0)
     check("reproducible", run(TSC, script, "-o", here("again.tsm"), "--input", "x:float32[N]")[0] == 0 and
           open(model, "rb").read() == open(here("again.tsm"), "rb").read())
+    layers = here("layers.py")
+    with open(layers, "w") as f:
+        f.write("from torch import nn\nmodel = nn.Sequential(nn.Conv2d(8, 32, 3, padding=1), nn.ReLU(), nn.Flatten(), nn.Linear(2048, 8))\n")
+    for kind, suffix in (("obj", ".o"), ("so", ".so"), ("asm", ".s")):
+        expect("layers to " + kind, run(TSC, layers, "--eval", "--input", ":float32[1,8,8,8]", "--emit=" + kind, "-o",
+                                        here("layers" + suffix)), 0)
+    cache = here("cache")
+    for name, words in (("one thread", ["-j1"]), ("an empty cache", ["--cache", cache]), ("a full cache", ["--cache", cache, "-j2"])):
+        expect("compile with " + name, run(TSC, script, "-o", here("again.tsm"), "--input", "x:float32[N]", *words), 0)
+        check("same bytes with " + name, open(model, "rb").read() == open(here("again.tsm"), "rb").read())
+    entries = sorted(os.listdir(cache))
+    check("the cache holds code", len(entries) > 0 and all(e.endswith(".o") for e in entries), str(entries))
+    for entry in entries:  # a cut or altered entry is none
+        with open(os.path.join(cache, entry), "r+b") as f:
+            f.seek(100)
+            f.write(b"\0" * 64)
+    expect("compile with a damaged cache", run(TSC, script, "-o", here("again.tsm"), "--input", "x:float32[N]", "--cache", cache), 0)
+    check("same bytes with a damaged cache", open(model, "rb").read() == open(here("again.tsm"), "rb").read())
     safetensors(inputs, [("x", [2], [1.0, 2.0])])
     expect("default of an input", run(TSRUN, model, "--inputs", inputs), 0, "n is 2")
     code, out, err = run(TSRUN, model, "--inputs", inputs, "--output", here("o.st"))
