@@ -336,6 +336,8 @@ em em_call_builtin(emitter *E, ts_str path, em_arguments *args, const ast_node *
                    const ir_type *hint, bool *out_known);
 em em_call_builtin_type_method(emitter *E, em method, em_arguments *args, const ast_node *node,
                                const ir_type *hint);
+/* Among the overloads of a functional (conv2d, conv2d__padding) the one that takes the arguments. */
+fe_function *em_choose_function(emitter *E, fe_function *f, const em_arguments *args, const ast_node *node);
 em em_call_function(emitter *E, fe_function *f, em_arguments *args, const ast_node *node);
 em em_call_ir(emitter *E, ir_function *f, em_signature *s, ir_value *self, em_arguments *args,
               const ast_node *node);

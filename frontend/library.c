@@ -22,7 +22,7 @@ struct fe_library {
     library_file *files;
     size_t count;
     fe_map names; /* "torch.nn.Linear" -> library_file* */
-    fe_map operators; /* "std" -> name_list* of functions std, std__dim */
+    fe_map operators; /* "std" -> name_list* of functions std, std__dim; functionals: by whole name */
 };
 
 typedef struct name_list {
@@ -51,7 +51,8 @@ static void index_name(fe_context *fe, library_file *file, ts_str name) {
     ts_str whole = ts_arena_format(fe->arena, "%s.%.*s", file->path, (int)name.length, name.data);
     if (!fe_map_get(&library->names, whole))
         fe_map_set(fe->arena, &library->names, whole, file);
-    if (strcmp(file->path, "torch") != 0)
+    bool is_operator = strcmp(file->path, "torch") == 0;
+    if (!is_operator && strcmp(file->path, "torch.nn.functional") != 0)
         return;
     ts_str base = name;
     for (size_t i = 1; i + 1 < name.length; i++)
@@ -60,6 +61,8 @@ static void index_name(fe_context *fe, library_file *file, ts_str name) {
             base.length = i;
             break;
         }
+    if (!is_operator)
+        base = ts_arena_format(fe->arena, "%s.%.*s", file->path, (int)base.length, base.data);
     name_list *list = fe_map_get(&library->operators, base);
     if (!list) {
         list = TS_NEW(fe->arena, name_list);
@@ -210,6 +213,7 @@ fe_binding fe_library_find(fe_context *fe, ts_str path, ts_str name) {
 size_t fe_library_overloads(fe_context *fe, ts_str name, fe_function **out, size_t max) {
     struct fe_library *library = library_of(fe);
     name_list *list = fe_map_get(&library->operators, name);
+    bool is_functional = ts_str_starts_with(name, "torch.nn.functional.");
     if (!list)
         return 0;
     size_t count = 0;
@@ -218,7 +222,8 @@ size_t fe_library_overloads(fe_context *fe, ts_str name, fe_function **out, size
             count++;
             continue;
         }
-        fe_binding b = fe_library_find(fe, TS_STR("torch"), list->items[i]);
+        fe_binding b = fe_library_find(fe, is_functional ? TS_STR("torch.nn.functional") : TS_STR("torch"),
+                                       list->items[i]);
         if (b.kind == FE_FUNCTION && count < max)
             out[count++] = b.function;
     }

@@ -386,6 +386,31 @@ static size_t find_candidates(emitter *E, ts_str name, candidate *out) {
     return count;
 }
 
+fe_function *em_choose_function(emitter *E, fe_function *f, const em_arguments *args, const ast_node *node) {
+    fe_function *functions[MAX_CANDIDATES];
+    size_t count = fe_library_overloads(E->fe, f->name, functions, MAX_CANDIDATES);
+    if (count < 2)
+        return f;
+    ir_value **values = TS_NEW_ARRAY(E->arena, ir_value *, args->count + 1);
+    for (size_t i = 0; i < args->count; i++) {
+        values[i] = em_ir(E, args->items[i].v, args->items[i].node ? args->items[i].node : node, NULL);
+        if (!values[i])
+            return f;
+    }
+    int least = COST_IMPOSSIBLE;
+    for (size_t i = 0; i < count; i++) {
+        candidate c = {.op = OP_COUNT, .function = functions[i],
+                       .signature = em_signature_of(E->fe, functions[i], NULL)};
+        c.count = c.signature->count;
+        match(E, &c, args, values);
+        if (c.cost >= 0 && (least < 0 || c.cost < least)) {
+            least = c.cost;
+            f = functions[i];
+        }
+    }
+    return f;
+}
+
 /* ---- building the chosen call ---- */
 
 static em results_of(emitter *E, ir_op *op) {

@@ -442,15 +442,6 @@ def max_pool3d(input: Tensor, kernel_size: List[int], stride: Optional[List[int]
     return torch.max_pool3d(input, kernel_size, steps, padding, dilation, ceil_mode)
 
 
-def max_pool2d_with_indices(input: Tensor, kernel_size: List[int], stride: Optional[List[int]] = None,
-                            padding: List[int] = [0], dilation: List[int] = [1], ceil_mode: bool = False,
-                            return_indices: bool = False) -> Tuple[Tensor, Tensor]:
-    steps: List[int] = []
-    if stride is not None:
-        steps = stride
-    return torch.max_pool2d_with_indices(input, kernel_size, steps, padding, dilation, ceil_mode)
-
-
 def adaptive_avg_pool1d(input: Tensor, output_size: List[int]) -> Tensor:
     return torch.adaptive_avg_pool1d(input, output_size)
 
@@ -540,6 +531,11 @@ def conv2d__padding(input: Tensor, weight: Tensor, bias: Optional[Tensor] = None
 
 def conv3d(input: Tensor, weight: Tensor, bias: Optional[Tensor] = None, stride: List[int] = [1],
            padding: List[int] = [0], dilation: List[int] = [1], groups: int = 1) -> Tensor:
+    return torch.conv3d(input, weight, bias, stride, padding, dilation, groups)
+
+
+def conv3d__padding(input: Tensor, weight: Tensor, bias: Optional[Tensor] = None, stride: List[int] = [1],
+                    padding: str = "valid", dilation: List[int] = [1], groups: int = 1) -> Tensor:
     return torch.conv3d(input, weight, bias, stride, padding, dilation, groups)
 
 
@@ -694,6 +690,12 @@ def multilabel_soft_margin_loss(input: Tensor, target: Tensor, weight: Optional[
     if weight is not None:
         loss = loss * weight
     return torch._reduce_loss(torch.mean(loss, [-1]), _reduction(reduction))
+
+
+def ctc_loss__ints(log_probs: Tensor, targets: Tensor, input_lengths: List[int], target_lengths: List[int],
+                   blank: int = 0, reduction: str = "mean", zero_infinity: bool = False) -> Tensor:
+    return torch.ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, _reduction(reduction),
+                          zero_infinity)
 
 
 def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: Tensor, target_lengths: Tensor, blank: int = 0,

@@ -259,19 +259,16 @@ class ConvTranspose3d(_ConvTransposeNd):
 # ---- normalisation ----
 class _BatchNorm(Module):
     def __init__(self, num_features: int, eps: float = 1e-5, momentum: Optional[float] = 0.1, affine: bool = True,
-                 track_running_stats: bool = True, device=None, dtype=None):
+                 track_running_stats: bool = True, device=None, dtype=None, *, bias: bool = True):
         super().__init__()
         self.num_features = num_features
         self.eps = eps
         self.momentum = momentum
         self.affine = affine
         self.track_running_stats = track_running_stats
-        if affine:
-            self.weight = Parameter(torch.ones(num_features, dtype=dtype))
-            self.bias = Parameter(torch.zeros(num_features, dtype=dtype))
-        else:
-            self.register_parameter("weight", None)
-            self.register_parameter("bias", None)
+        self.register_parameter("weight", Parameter(torch.ones(num_features, dtype=dtype)) if affine else None)
+        self.register_parameter("bias",
+                                Parameter(torch.zeros(num_features, dtype=dtype)) if affine and bias else None)
         if track_running_stats:
             self.register_buffer("running_mean", torch.zeros(num_features, dtype=dtype))
             self.register_buffer("running_var", torch.ones(num_features, dtype=dtype))
@@ -318,19 +315,16 @@ class BatchNorm3d(_BatchNorm):
 
 class _InstanceNorm(Module):
     def __init__(self, num_features: int, eps: float = 1e-5, momentum: float = 0.1, affine: bool = False,
-                 track_running_stats: bool = False, device=None, dtype=None):
+                 track_running_stats: bool = False, device=None, dtype=None, *, bias: bool = True):
         super().__init__()
         self.num_features = num_features
         self.eps = eps
         self.momentum = momentum
         self.affine = affine
         self.track_running_stats = track_running_stats
-        if affine:
-            self.weight = Parameter(torch.ones(num_features, dtype=dtype))
-            self.bias = Parameter(torch.zeros(num_features, dtype=dtype))
-        else:
-            self.register_parameter("weight", None)
-            self.register_parameter("bias", None)
+        self.register_parameter("weight", Parameter(torch.ones(num_features, dtype=dtype)) if affine else None)
+        self.register_parameter("bias",
+                                Parameter(torch.zeros(num_features, dtype=dtype)) if affine and bias else None)
         if track_running_stats:
             self.register_buffer("running_mean", torch.zeros(num_features, dtype=dtype))
             self.register_buffer("running_var", torch.ones(num_features, dtype=dtype))
@@ -408,7 +402,7 @@ class RMSNorm(Module):
 
 class GroupNorm(Module):
     def __init__(self, num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True, device=None,
-                 dtype=None):
+                 dtype=None, *, bias: bool = True):
         super().__init__()
         if num_channels % num_groups != 0:
             raise ValueError("num_channels must be divisible by num_groups")
@@ -416,12 +410,9 @@ class GroupNorm(Module):
         self.num_channels = num_channels
         self.eps = eps
         self.affine = affine
-        if affine:
-            self.weight = Parameter(torch.ones(num_channels, dtype=dtype))
-            self.bias = Parameter(torch.zeros(num_channels, dtype=dtype))
-        else:
-            self.register_parameter("weight", None)
-            self.register_parameter("bias", None)
+        self.register_parameter("weight", Parameter(torch.ones(num_channels, dtype=dtype)) if affine else None)
+        self.register_parameter("bias",
+                                Parameter(torch.zeros(num_channels, dtype=dtype)) if affine and bias else None)
 
     def forward(self, input: Tensor) -> Tensor:
         return torch.group_norm(input, self.num_groups, self.weight, self.bias, self.eps, True)
@@ -732,17 +723,26 @@ class _MaxPoolNd(Module):
 
 
 class MaxPool1d(_MaxPoolNd):
-    def forward(self, input: Tensor) -> Tensor:
+    def forward(self, input: Tensor):
+        if self.return_indices:
+            return F.max_pool1d_with_indices(input, self.kernel_size, self.stride, self.padding, self.dilation,
+                                             self.ceil_mode)
         return torch.max_pool1d(input, self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode)
 
 
 class MaxPool2d(_MaxPoolNd):
-    def forward(self, input: Tensor) -> Tensor:
+    def forward(self, input: Tensor):
+        if self.return_indices:
+            return F.max_pool2d_with_indices(input, self.kernel_size, self.stride, self.padding, self.dilation,
+                                             self.ceil_mode)
         return torch.max_pool2d(input, self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode)
 
 
 class MaxPool3d(_MaxPoolNd):
-    def forward(self, input: Tensor) -> Tensor:
+    def forward(self, input: Tensor):
+        if self.return_indices:
+            return F.max_pool3d_with_indices(input, self.kernel_size, self.stride, self.padding, self.dilation,
+                                             self.ceil_mode)
         return torch.max_pool3d(input, self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode)
 
 
@@ -825,7 +825,9 @@ class AdaptiveMaxPool1d(Module):
         self.output_size = output_size
         self.return_indices = return_indices
 
-    def forward(self, input: Tensor) -> Tensor:
+    def forward(self, input: Tensor):
+        if self.return_indices:
+            return torch.adaptive_max_pool1d(input, self.output_size)
         return torch.adaptive_max_pool1d(input, self.output_size)[0]
 
 
@@ -835,8 +837,22 @@ class AdaptiveMaxPool2d(Module):
         self.output_size = _pair(output_size)
         self.return_indices = return_indices
 
-    def forward(self, input: Tensor) -> Tensor:
+    def forward(self, input: Tensor):
+        if self.return_indices:
+            return F.adaptive_max_pool2d_with_indices(input, self.output_size)
         return F.adaptive_max_pool2d(input, self.output_size)
+
+
+class AdaptiveMaxPool3d(Module):
+    def __init__(self, output_size, return_indices: bool = False):
+        super().__init__()
+        self.output_size = _triple(output_size)
+        self.return_indices = return_indices
+
+    def forward(self, input: Tensor):
+        if self.return_indices:
+            return F.adaptive_max_pool3d_with_indices(input, self.output_size)
+        return F.adaptive_max_pool3d(input, self.output_size)
 
 
 class LPPool1d(Module):
@@ -1281,8 +1297,6 @@ class MultiheadAttention(Module):
         super().__init__()
         if embed_dim <= 0 or num_heads <= 0:
             raise ValueError(f"embed_dim and num_heads must be greater than 0, got embed_dim={embed_dim} and num_heads={num_heads} instead")
-        if add_bias_kv or add_zero_attn:
-            raise NotImplementedError("MultiheadAttention with add_bias_kv or add_zero_attn is not supported yet")
         self.embed_dim = embed_dim
         self.kdim = kdim if kdim is not None else embed_dim
         self.vdim = vdim if vdim is not None else embed_dim
@@ -1308,8 +1322,8 @@ class MultiheadAttention(Module):
         else:
             self.register_parameter("in_proj_bias", None)
         self.out_proj = NonDynamicallyQuantizableLinear(embed_dim, embed_dim, bias, None, dtype)
-        self.bias_k = None
-        self.bias_v = None
+        self.register_parameter("bias_k", Parameter(torch.empty(1, 1, embed_dim, dtype=dtype)) if add_bias_kv else None)
+        self.register_parameter("bias_v", Parameter(torch.empty(1, 1, embed_dim, dtype=dtype)) if add_bias_kv else None)
         self.add_zero_attn = add_zero_attn
         if self._qkv_same_embed_dim:
             init.xavier_uniform_(self.in_proj_weight)
@@ -1320,6 +1334,9 @@ class MultiheadAttention(Module):
         if bias:
             init.constant_(self.in_proj_bias, 0.0)
             init.constant_(self.out_proj.bias, 0.0)
+        if add_bias_kv:
+            init.xavier_normal_(self.bias_k)
+            init.xavier_normal_(self.bias_v)
 
     def forward(self, query: Tensor, key: Tensor, value: Tensor, key_padding_mask: Optional[Tensor] = None,
                 need_weights: bool = True, attn_mask: Optional[Tensor] = None, average_attn_weights: bool = True,
@@ -1350,16 +1367,31 @@ class MultiheadAttention(Module):
             q, k, v = torch.linear(q, wq, bq), torch.linear(k, wk, bk), torch.linear(v, wv, bv)
         else:
             q, k, v = torch.linear(q, wq), torch.linear(k, wk), torch.linear(v, wv)
+        added = 0
+        if self.bias_k is not None and self.bias_v is not None:
+            k = torch.cat([k, torch.expand(self.bias_k, [1, batch, self.embed_dim])], 0)
+            v = torch.cat([v, torch.expand(self.bias_v, [1, batch, self.embed_dim])], 0)
+            added += 1
+        if self.add_zero_attn:
+            k = torch.cat([k, torch.zeros([1, batch, self.embed_dim], dtype=k.dtype)], 0)
+            v = torch.cat([v, torch.zeros([1, batch, self.embed_dim], dtype=v.dtype)], 0)
+            added += 1
+        source_len += added
         q = torch.permute(torch.view(torch.contiguous(q), [out_len, batch, self.num_heads, self.head_dim]), [1, 2, 0, 3])
         k = torch.permute(torch.view(torch.contiguous(k), [source_len, batch, self.num_heads, self.head_dim]), [1, 2, 0, 3])
         v = torch.permute(torch.view(torch.contiguous(v), [source_len, batch, self.num_heads, self.head_dim]), [1, 2, 0, 3])
         mask: Optional[Tensor] = None
         if attn_mask is not None:
             mask = self._float_mask(attn_mask, q)
+            if added > 0:
+                mask = torch.constant_pad_nd(mask, [0, added], 0.0)
             if attn_mask.dim() == 3:
                 mask = torch.view(mask, [batch, self.num_heads, out_len, source_len])
         if padding is not None:
-            keys = torch.view(self._float_mask(padding, q), [batch, 1, 1, source_len])
+            keys = self._float_mask(padding, q)
+            if added > 0:
+                keys = torch.constant_pad_nd(keys, [0, added], 0.0)
+            keys = torch.view(keys, [batch, 1, 1, source_len])
             if mask is None:
                 mask = torch.expand(keys, [batch, self.num_heads, 1, source_len])
             else:

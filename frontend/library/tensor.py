@@ -1077,7 +1077,6 @@ def histc(self: Tensor, bins: int = 100, min: number = 0, max: number = 0) -> Te
     return torch.scatter_add(torch.zeros([bins], dtype=self.dtype), 0, at, torch.ones_like(kept))
 
 
-
 # ---- sequences of unequal length ----
 def _pack_padded_sequence(input: Tensor, lengths: Tensor, batch_first: bool) -> Tuple[Tensor, Tensor]:
     steps_first = torch.transpose(input, 0, 1) if batch_first else input

@@ -616,54 +616,6 @@ def pad_sequence(sequences: List[Tensor], batch_first: bool = False, padding_val
     return torch.stack(rows, 0 if batch_first else 1)
 
 
-def _pack_padded_sequence(input: Tensor, lengths: Tensor, batch_first: bool) -> Tuple[Tensor, Tensor]:
-    x = torch.transpose(input, 0, 1) if batch_first else input
-    counts: List[int] = []
-    for i in range(torch.numel(lengths)):
-        counts.append(int(torch.select(lengths, 0, i)))
-    if len(counts) != torch.size(x, 1):
-        raise RuntimeError(f"Expected `len(lengths)` to be equal to batch_size, but got {len(counts)} "
-                           f"(batch_size={torch.size(x, 1)})")
-    if len(counts) == 0 or counts[len(counts) - 1] <= 0:
-        raise RuntimeError("Length of all samples has to be greater than 0, but found an element in 'lengths' that is "
-                           "<= 0")
-    for i in range(len(counts) - 1):
-        if counts[i] < counts[i + 1]:
-            raise RuntimeError("`lengths` array must be sorted in decreasing order when `enforce_sorted` is True. You "
-                               "can pass `enforce_sorted=False` to pack_padded_sequence and/or pack_sequence to "
-                               "sidestep this requirement if you do not need ONNX exportability.")
-    steps: List[Tensor] = []
-    live: List[int] = []
-    n = len(counts)
-    for t in range(counts[0]):
-        while counts[n - 1] <= t:
-            n -= 1
-        live.append(n)
-        steps.append(torch.narrow(torch.select(x, 0, t), 0, 0, n))
-    return torch.cat(steps, 0), torch.tensor(live, dtype=torch.int64)
-
-
-def _pad_packed_sequence(data: Tensor, batch_sizes: Tensor, batch_first: bool, padding_value: number,
-                         total_length: int) -> Tuple[Tensor, Tensor]:
-    steps = torch.numel(batch_sizes)
-    length = steps
-    if total_length > 0:
-        if total_length < steps:
-            raise RuntimeError(f"Expected total_length to be at least the length of the longest sequence in input, "
-                               f"but got total_length={total_length} and max sequence length being {steps}")
-        length = total_length
-    batch = int(torch.select(batch_sizes, 0, 0))
-    result = torch.full([length, batch] + torch.size(data)[1:], padding_value, dtype=data.dtype)
-    lengths = torch.zeros([batch], dtype=torch.int64)
-    at = 0
-    for t in range(steps):
-        n = int(torch.select(batch_sizes, 0, t))
-        torch.copy_(torch.narrow(torch.select(result, 0, t), 0, 0, n), torch.narrow(data, 0, at, n))
-        torch.fill_(torch.narrow(lengths, 0, 0, n), t + 1)
-        at += n
-    return torch.transpose(result, 0, 1) if batch_first else result, lengths
-
-
 # ---- random ----
 def _starts(sample: Tensor, size: int, count: int, window: int) -> Tensor:
     # [..., count]: where the windows of fractional pooling begin
