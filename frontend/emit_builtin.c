@@ -179,6 +179,8 @@ static em python_builtin(emitter *E, ts_str name, em_arguments *args, const ast_
     }
     if (IS("repr")) {
         ir_value *v = em_argument_ir(E, args, 0, node);
+        if (v && em_is_set_type(v->type))
+            return em_value(em_set_text(E, v, node));
         if (v && em_class_has_method(v->type, "__repr__"))
             return em_call_method0(E, v, "__repr__", NULL, 0, node);
         return em_value(v ? em_row(E, "prim_repr", node, 1, v) : NULL);
@@ -235,6 +237,16 @@ static em python_builtin(emitter *E, ts_str name, em_arguments *args, const ast_
             return (em){.kind = EM_TUPLE, .items = it.items, .count = it.count};
         ir_value *list = em_as_list(E, v, node);
         return em_value(list);
+    }
+    if (IS("set") || IS("frozenset")) {
+        if (args->count)
+            return em_value(em_set_from(E, args->items[0].v, node, hint));
+        const ir_type *t = ir_type_dict(E->m, em_simple(E, IR_INT), em_simple(E, IR_NONE));
+        bool is_given = hint && em_is_set_type(hint);
+        ir_value *empty = em_dict_of(E, NULL, 0, is_given ? hint : em_empty_type(E, node, t));
+        if (!is_given)
+            em_note_empty(E, empty, node);
+        return em_value(empty);
     }
     if (IS("dict"))
         return em_builtin_dict(E, args, node, hint);

@@ -53,7 +53,7 @@ ir_value *em_as_list(emitter *E, em v, const ast_node *node) {
     case IR_TUPLE:
         return em_tuple_to_list(E, em_value(x), node);
     case IR_DICT:
-        return em_op(E, "keys", node, 1, x);
+        return em_is_set_type(x->type) ? em_set_items(E, x, node) : em_op(E, "keys", node, 1, x);
     case IR_STR:
         return em_op(E, "list", node, 1, x);
     case IR_TENSOR:

@@ -57,10 +57,12 @@ static bool bind_target(emitter *E, const ast_node *target, em v) {
 
 static void add_element(emitter *E, comprehension *c) {
     const ast_node *node = c->node;
-    if (node->kind == AST_DICT_COMP) {
+    if (node->kind == AST_DICT_COMP || node->kind == AST_SET_COMP) {
         const ir_type *h = c->hint;
         ir_value *k = em_expression_ir(E, node->left, h ? h->args[0] : NULL);
-        ir_value *v = em_expression_ir(E, node->right, h ? h->args[1] : NULL);
+        ir_value *v = node->kind == AST_SET_COMP
+                          ? ir_build_none(&E->b)
+                          : em_expression_ir(E, node->right, h ? h->args[1] : NULL);
         if (!k || !v)
             return;
         if (!c->has_type)
@@ -150,12 +152,8 @@ static void run_level(emitter *E, comprehension *c) {
 }
 
 em em_comprehension(emitter *E, const ast_node *node, const ir_type *hint) {
-    if (node->kind == AST_SET_COMP) {
-        EM_UNSUPPORTED(E, node, "a set is not supported yet");
-        return em_error();
-    }
     comprehension c = {.node = node};
-    ir_kind kind = node->kind == AST_DICT_COMP ? IR_DICT : IR_LIST;
+    ir_kind kind = node->kind == AST_DICT_COMP || node->kind == AST_SET_COMP ? IR_DICT : IR_LIST;
     if (hint && hint->kind == IR_OPTIONAL)
         hint = hint->args[0];
     if (hint && hint->kind == kind) {
@@ -188,6 +186,8 @@ ir_value *em_to_str(emitter *E, em v, const ast_node *node) {
         return NULL;
     if (x->type->kind == IR_STR)
         return x;
+    if (em_is_set_type(x->type))
+        return em_set_text(E, x, node);
     const char *method = em_class_has_method(x->type, "__str__") ? "__str__"
                          : em_class_has_method(x->type, "__repr__") ? "__repr__" : NULL;
     if (method) {

@@ -221,6 +221,8 @@ static void join_both(joiner *j, em_slot *a, em_slot *b, em_slot *out, size_t sl
         return;
     }
     ir_value *x = a->is_set ? a->v.value : NULL, *y = b->is_set ? b->v.value : NULL;
+    if (x && y && !ir_type_same_shape_of(x->type, y->type) && !em_retype_empty(E, x, y->type))
+        em_retype_empty(E, y, x->type);
     const ir_type *type = !x ? y->type : !y ? x->type : x->type;
     const ir_type *declared = a->declared ? a->declared : b->declared;
     if (x && y && !ir_type_same_shape_of(x->type, y->type))

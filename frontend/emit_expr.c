@@ -174,6 +174,12 @@ static em list_literal(emitter *E, const ast_node *node, const ir_type *hint) {
         }
         return em_value(total);
     }
+    if (!node->list.count && !element) {
+        const ir_type *t = em_empty_type(E, node, ir_type_list(E->m, ir_type_any_tensor(E->m)));
+        ir_value *empty = em_list_of(E, NULL, 0, t->args[0]);
+        em_note_empty(E, empty, node);
+        return em_value(empty);
+    }
     const ir_type *type = common_type(E, items, count, element, ir_type_any_tensor(E->m), node);
     if (!type)
         return em_error();
@@ -184,6 +190,12 @@ static em list_literal(emitter *E, const ast_node *node, const ir_type *hint) {
 
 static em dict_literal(emitter *E, const ast_node *node, const ir_type *hint) {
     const ir_type *dict_hint = plain_hint(E, hint, IR_DICT);
+    if (!node->list.count && !dict_hint) {
+        const ir_type *t = ir_type_dict(E->m, em_simple(E, IR_STR), ir_type_any_tensor(E->m));
+        ir_value *empty = em_dict_of(E, NULL, 0, em_empty_type(E, node, t));
+        em_note_empty(E, empty, node);
+        return em_value(empty);
+    }
     size_t pairs = node->list.count / 2, count = 0;
     ir_value **keys = TS_NEW_ARRAY(E->arena, ir_value *, pairs + 1);
     ir_value **values = TS_NEW_ARRAY(E->arena, ir_value *, pairs + 1);
@@ -541,8 +553,7 @@ static em expression(emitter *E, const ast_node *node, const ir_type *hint) {
     case AST_GENERATOR:
         return (em){.kind = EM_GENERATOR, .node = node};
     case AST_SET:
-        EM_UNSUPPORTED(E, node, "a set is not supported yet");
-        return em_error();
+        return em_set_display(E, node, hint);
     case AST_YIELD_EXPR:
         EM_UNSUPPORTED(E, node, "yield is not supported yet");
         return em_error();

@@ -399,29 +399,18 @@ static void finish_function(emitter *E) {
 
 static void bind_parameters(emitter *E, em_signature *s) {
     ir_function *f = E->f;
-    f->defaults = NULL;
     for (size_t i = 0; i < s->count; i++) {
         em_parameter *p = &s->parameters[i];
         rt_value none = {.tag = RT_TAG_UNINITIALIZED};
-        ir_value *v = ir_function_add_parameter(f, p->name, p->type,
-                                                p->has_default ? p->default_value : none);
-        size_t slot = em_add_slot(E, p->name);
-        (void)slot;
-        (void)v;
+        if (f->body->parameter_count == i)
+            ir_function_add_parameter(f, p->name, p->type, p->has_default ? p->default_value : none);
+        em_add_slot(E, p->name);
     }
 }
 
-ir_function *em_emit_function(fe_context *fe, fe_function *function, ir_class *self_class,
-                              em_signature *s, ts_str name, ir_function **early_out) {
-    ts_str unique = name;
-    for (int i = 1; ir_function_find(fe->module, unique); i++)
-        unique = ts_arena_format(fe->arena, "%.*s_%d", (int)name.length, name.data, i);
-    ir_function *f = ir_function_make(fe->module, unique);
-    f->is_library = function->is_library;
-    f->place = ast_place(function->node);
-    f->return_type = s->returns;
-    if (early_out)
-        *early_out = f;
+/* True: the type of an empty display was found out, and the body is to be emitted anew. */
+static bool emit_once(fe_context *fe, fe_function *function, ir_class *self_class, em_signature *s,
+                      ir_function *f) {
     emitter *E = TS_NEW(fe->arena, emitter);
     em_begin(E, fe, f, function->scope);
     E->function = function;
@@ -456,6 +445,29 @@ ir_function *em_emit_function(fe_context *fe, fe_function *function, ir_class *s
     }
     finish_function(E);
     function->is_emitting = false;
+    return E->restart;
+}
+
+ir_function *em_emit_function(fe_context *fe, fe_function *function, ir_class *self_class,
+                              em_signature *s, ts_str name, ir_function **early_out) {
+    ts_str unique = name;
+    for (int i = 1; ir_function_find(fe->module, unique); i++)
+        unique = ts_arena_format(fe->arena, "%.*s_%d", (int)name.length, name.data, i);
+    ir_function *f = ir_function_make(fe->module, unique);
+    f->is_library = function->is_library;
+    f->place = ast_place(function->node);
+    f->return_type = s->returns;
+    if (early_out)
+        *early_out = f;
+    fe_diagnostics *diagnostics = fe->diagnostics;
+    size_t saved_count = diagnostics->count, saved_errors = diagnostics->error_count;
+    for (int attempt = 0; emit_once(fe, function, self_class, s, f) && attempt < 40; attempt++) {
+        while (f->body->last)
+            ir_op_remove(f->body->last);
+        f->return_type = s->returns;
+        diagnostics->count = saved_count;
+        diagnostics->error_count = saved_errors;
+    }
     return f;
 }
 

@@ -534,8 +534,11 @@ static void set_item(emitter *E, ir_value *object, index_list *ix, em v, const a
                 keys[i] = ix->items[i].v;
             key = (em){.kind = EM_TUPLE, .items = keys, .count = ix->count};
         }
-        em_op(E, "_set_item", node, 3, object, em_ir(E, key, node, t->args[0]),
-              em_cast(E, em_coerce(E, em_ir(E, v, node, t->args[1]), t->args[1], 0, node, "the value"), t->args[1]));
+        ir_value *k = em_ir(E, key, node, t->args[0]), *value = em_ir(E, v, node, t->args[1]);
+        if (em_retype_dict(E, object, k, value))
+            return;
+        em_op(E, "_set_item", node, 3, object, k,
+              em_cast(E, em_coerce(E, value, t->args[1], 0, node, "the value"), t->args[1]));
         return;
     }
     case IR_CLASS:

@@ -123,6 +123,8 @@ typedef struct emitter {
     em_handling handling;
     size_t loop_redos;
     int depth; /* of recursion over the tree */
+    fe_map empty_displays; /* ir_op* of [] or {} -> its node */
+    bool restart;          /* the type of one was found out: the function is emitted anew */
     bool failed;
 } emitter;
 
@@ -212,6 +214,25 @@ void em_set_variable(emitter *E, size_t slot, em v, const ast_node *node);
 void em_augmented(emitter *E, const ast_node *node);
 void em_annotated(emitter *E, const ast_node *node);
 void em_delete(emitter *E, const ast_node *node);
+
+/* ---- emit_empty.c ---- */
+const ir_type *em_empty_type(emitter *E, const ast_node *node, const ir_type *otherwise);
+void em_note_empty(emitter *E, const ir_value *v, const ast_node *node);
+/* True: v was made empty and is to be of this type; the emission under way is thrown away. */
+bool em_retype_empty(emitter *E, const ir_value *v, const ir_type *want);
+bool em_retype_list(emitter *E, const ir_value *list, const ir_value *item);
+bool em_retype_dict(emitter *E, const ir_value *dict, const ir_value *key, const ir_value *value);
+
+/* ---- emit_set.c: sets are dicts from items to None ---- */
+bool em_is_set_type(const ir_type *t);
+bool em_is_set(em v);
+ir_value *em_set_from(emitter *E, em v, const ast_node *node, const ir_type *hint);
+em em_set_display(emitter *E, const ast_node *node, const ir_type *hint);
+ir_value *em_set_items(emitter *E, ir_value *set, const ast_node *node);
+ir_value *em_set_text(emitter *E, ir_value *set, const ast_node *node);
+ir_value *em_set_compare(emitter *E, ast_operator op, ir_value *a, ir_value *b, const ast_node *node);
+em em_set_binary(emitter *E, ast_operator op, ir_value *a, ir_value *b, bool in_place,
+                 const ast_node *node);
 
 /* ---- emit_try.c ---- */
 struct em_attempt {
@@ -327,6 +348,8 @@ typedef struct em_arguments {
     size_t count, capacity;
 } em_arguments;
 em em_call(emitter *E, const ast_node *node, const ir_type *hint);
+em em_set_method(emitter *E, ir_value *set, ts_str name, em_arguments *args, const ast_node *node);
+
 bool em_condition_call(emitter *E, const ast_node *node, em_condition *out);
 /* Calls whose arguments are no plain expressions: annotate(T, x), isinstance, hasattr ... */
 em em_call_special(emitter *E, const ast_node *node, const ir_type *hint, bool *out_done);

@@ -87,7 +87,9 @@ static bool iterate_zip(emitter *E, em source, const ast_node *node, em_iteratio
 static bool iterate_dict(emitter *E, ir_value *dict, const char *how, const ast_node *node,
                          em_iteration *out) {
     ir_value *size = em_op(E, "len", node, 1, dict);
-    ir_value *list = size ? em_op(E, how, node, 1, dict) : NULL;
+    ir_value *list = !size                        ? NULL
+                     : em_is_set_type(dict->type) ? em_set_items(E, dict, node)
+                                                  : em_op(E, how, node, 1, dict);
     if (!list || !iterate_list(E, list, node, out))
         return false;
     out->dict_check = dict;

@@ -166,6 +166,9 @@ static void check_types(emitter *E, loop *l, size_t reads_from) {
             l->entry.slots[c->slot].defined = NULL;
         }
         ir_value *v = s->origin && !ir_type_is_subtype(s->v.value->type, c->type) ? s->origin : s->v.value;
+        if (!ir_type_is_subtype(v->type, c->type) &&
+            (em_retype_empty(E, c->initial, v->type) || em_retype_empty(E, v, c->type)))
+            continue;
         if (!ir_type_is_subtype(v->type, c->type)) {
             c->type = widen(E, s, c->type, v->type);
             l->redo = true;

@@ -107,16 +107,30 @@ static bool has_own_rows(const ir_type *t) {
            t->kind == IR_TENSOR;
 }
 
+static bool is_number(const ir_type *t) {
+    return t->kind == IR_INT || t->kind == IR_FLOAT || t->kind == IR_BOOL || t->kind == IR_COMPLEX;
+}
+
 static em list_method(emitter *E, ir_value *list, ts_str name, em_arguments *args, const ast_node *node) {
     const ir_type *t = list->type->args[0];
     if (ts_str_is(name, "append") && args->count == 1) {
-        ir_value *v = em_coerce(E, plain(E, args, 0, node, t), t, 0, node, "the appended item");
+        ir_value *v = plain(E, args, 0, node, t);
+        if (em_retype_list(E, list, v))
+            return em_value(ir_build_none(&E->b));
+        if (v && t->kind == IR_TENSOR && is_number(v->type)) {
+            EM_ERR(E, node, "expected Tensor for the appended item, found %s", em_type_text(E, v->type));
+            return em_error();
+        }
+        v = em_coerce(E, v, t, 0, node, "the appended item");
         if (v)
             em_row(E, "append.t", node, 2, list, em_cast(E, v, t));
         return v ? em_value(ir_build_none(&E->b)) : em_error();
     }
     if (ts_str_is(name, "insert") && args->count == 2) {
-        ir_value *v = em_coerce(E, plain(E, args, 1, node, t), t, 0, node, "the inserted item");
+        ir_value *v = plain(E, args, 1, node, t);
+        if (em_retype_list(E, list, v))
+            return em_value(ir_build_none(&E->b));
+        v = em_coerce(E, v, t, 0, node, "the inserted item");
         ir_value *at = em_coerce(E, plain(E, args, 0, node, NULL), em_simple(E, IR_INT), 0, node, "the index");
         if (v && at)
             em_row(E, "insert.t", node, 3, list, at, em_cast(E, v, t));
@@ -127,7 +141,10 @@ static em list_method(emitter *E, ir_value *list, ts_str name, em_arguments *arg
         em v = args->items[0].v;
         if (v.kind != EM_VALUE || v.value->type->kind != IR_LIST)
             v = em_call_builtin(E, TS_STR("builtins.list"), args, node, list->type, &known);
-        ir_value *more = em_coerce(E, em_ir(E, v, node, list->type), list->type, 0, node, "the new items");
+        ir_value *more = em_ir(E, v, node, list->type);
+        if (more && !ir_type_is_subtype(more->type, list->type) && em_retype_empty(E, list, more->type))
+            return em_value(ir_build_none(&E->b));
+        more = em_coerce(E, more, list->type, 0, node, "the new items");
         if (more)
             em_row(E, "extend.t", node, 2, list, more);
         return em_value(ir_build_none(&E->b));
@@ -183,6 +200,8 @@ static em list_method(emitter *E, ir_value *list, ts_str name, em_arguments *arg
 
 static em dict_method(emitter *E, ir_value *dict, ts_str name, em_arguments *args, const ast_node *node) {
     const ir_type *value = dict->type->args[1];
+    if (em_is_set_type(dict->type))
+        return em_set_method(E, dict, name, args, node);
     if ((ts_str_is(name, "keys") || ts_str_is(name, "values") || ts_str_is(name, "items")) && !args->count)
         return (em){.kind = EM_ITEMS, .value = dict, .name = name};
     bool has_default = ts_str_is(name, "get") || ts_str_is(name, "pop") || ts_str_is(name, "setdefault");
@@ -190,6 +209,9 @@ static em dict_method(emitter *E, ir_value *dict, ts_str name, em_arguments *arg
         ir_value *v = em_ir(E, args->items[1].v, node, value);
         if (!v)
             return em_error();
+        ir_value *key = em_ir(E, args->items[0].v, node, NULL);
+        if (v->type->kind != IR_NONE && em_retype_dict(E, dict, key, v))
+            return em_value(em_uninitialized(E, v->type));
         if (v->type->kind == IR_NONE && ts_str_is(name, "get")) {
             args->count = 1;
         } else if (em_conversion_cost(E, v, value, 0) >= 0) {

@@ -178,6 +178,9 @@ em em_binary(emitter *E, ast_operator op, em a, em b, bool in_place, const ast_n
         return em_call_method0(E, y, binary_table[row].reflected, &left, 1, node);
     }
     if (x->type->kind == IR_LIST) {
+        if (op == AST_ADD && y->type->kind == IR_LIST && !ir_type_same_shape_of(x->type, y->type) &&
+            (em_retype_empty(E, x, y->type) || em_retype_empty(E, y, x->type)))
+            return em_value(em_uninitialized(E, x->type));
         if (op == AST_ADD) {
             y = y->type->kind == IR_LIST && !ir_type_same_shape_of(x->type, y->type) &&
                         em_conversion_cost(E, y, x->type, 0) >= 0
@@ -200,6 +203,9 @@ em em_binary(emitter *E, ast_operator op, em a, em b, bool in_place, const ast_n
             return a;
         }
     }
+    if (em_is_set_type(x->type) && em_is_set_type(y->type) &&
+        (op == AST_BITOR || op == AST_BITAND || op == AST_SUB || op == AST_BITXOR))
+        return em_set_binary(E, op, x, y, in_place, node);
     if (x->type->kind == IR_DICT && y->type->kind == IR_DICT && op == AST_BITOR) {
         ir_value *copy = in_place ? x : em_op(E, "copy", node, 1, x);
         em_op(E, "update", node, 2, copy, y);
@@ -408,6 +414,8 @@ ir_value *em_compare_two(emitter *E, ast_operator op, em a, em b, const ast_node
         EM_ERR(E, node, "%s and %s cannot be ordered", em_type_text(E, tx), em_type_text(E, ty));
         return NULL;
     }
+    if (em_is_set_type(tx) && em_is_set_type(ty))
+        return em_set_compare(E, op, x, y, node);
     bool numbers = is_number(tx) && is_number(ty);
     bool strings = tx->kind == IR_STR && ty->kind == IR_STR;
     if (is_tensor(x) || is_tensor(y)) {

@@ -184,6 +184,7 @@ struct fe_context {
     struct fe_library *library; /* library.c's own */
     struct fe_overload_table *overloads; /* overload.c's own */
     fe_map builtin_functions;   /* made for a class: key -> fe_binding* */
+    fe_map empty_types;         /* [] and {} without annotation, by node -> ir_type* (emit_empty.c) */
     fe_map dynamic_methods;     /* names of methods called by the object's own class */
     fe_scope *scope;            /* the script's module level, or the archive's */
     fe_class *module_class;     /* torch.nn.Module */

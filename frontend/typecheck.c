@@ -5,6 +5,8 @@
 
 static ir_value *refuse(emitter *E, ir_value *v, const ir_type *want, const ast_node *node,
                         const char *what) {
+    if (em_retype_empty(E, v, want))
+        return em_uninitialized(E, want);
     EM_ERR(E, node, "expected %s for %s, found %s", em_type_text(E, want), what,
            em_type_text(E, v->type));
     return NULL;

@@ -113,3 +113,55 @@ def Int__base(text: str, base: int) -> int:
             raise ValueError("invalid literal for int() with base " + str(base) + ": '" + text + "'")
         value = value * base + digit
     return sign * value
+
+
+def __set_order(keys: List[int]) -> List[int]:
+    # The order in which CPython walks a set of these ints, added in this order and never removed: an open table of
+    # a power of two with runs of up to nine slots before the hash is perturbed (Objects/setobject.c).
+    mask = 7
+    used = 0
+    table: List[int] = [-1, -1, -1, -1, -1, -1, -1, -1]
+    for n in range(len(keys)):
+        __set_place(table, mask, keys, n)
+        used += 1
+        if used * 5 >= mask * 3:
+            wanted = used * 2 if used > 50000 else used * 4
+            size = 8
+            while size <= wanted:
+                size *= 2
+            table2: List[int] = [-1] * size
+            for k in table:
+                if k >= 0:
+                    __set_place(table2, size - 1, keys, k)
+            table = table2
+            mask = size - 1
+    out: List[int] = []
+    for k in table:
+        if k >= 0:
+            out.append(keys[k])
+    return out
+
+
+def __set_place(table: List[int], mask: int, keys: List[int], n: int) -> int:
+    value = keys[n]
+    large = 2305843009213693951
+    hash = value
+    if value >= large or value <= -large:
+        hash = abs(value) % large if value != -9223372036854775807 - 1 else 4
+        if value < 0:
+            hash = -hash
+    if hash == -1:
+        hash = -2
+    perturb = hash
+    first = True
+    i = hash & mask
+    while True:
+        run = 9 if i + 9 <= mask else 0
+        for j in range(run + 1):
+            if table[i + j] < 0:
+                table[i + j] = n
+                return i + j
+        perturb = (perturb >> 5) & 576460752303423487 if first else perturb >> 5
+        first = False
+        i = (i * 5 + 1 + perturb) & mask
+    return 0

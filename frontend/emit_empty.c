@@ -1,0 +1,123 @@
+/* frontend/emit_empty.c - the type of `[]`, `{}` and `set()` without an annotation.
+ *
+ * TorchScript takes them for List[Tensor] and Dict[str, Tensor]. A script may mean others: where an item of
+ * another type is put in, that type is kept for the display and the function is emitted anew. */
+#include "frontend/emit_internal.h"
+
+enum { MAX_TRACE = 24 };
+
+static ts_str pointer_key(emitter *E, const void *p) {
+    return (ts_str){ts_arena_copy(E->arena, (const char *)&p, sizeof p), sizeof p};
+}
+
+const ir_type *em_empty_type(emitter *E, const ast_node *node, const ir_type *otherwise) {
+    if (!node || !node->source || node->source->is_archive)
+        return otherwise;
+    const ir_type *known = fe_map_get(&E->fe->empty_types, pointer_key(E, node));
+    return known ? known : otherwise;
+}
+
+void em_note_empty(emitter *E, const ir_value *v, const ast_node *node) {
+    if (node && node->source && !node->source->is_archive)
+        fe_map_set(E->arena, &E->empty_displays, pointer_key(E, v->def), (void *)(uintptr_t)node);
+}
+
+static bool holds_tensor(const ir_type *t) {
+    if (t->kind == IR_TENSOR)
+        return true;
+    for (size_t i = 0; i < t->arg_count; i++)
+        if (holds_tensor(t->args[i]))
+            return true;
+    return false;
+}
+
+static const ir_type *joined(emitter *E, const ir_type *old, const ir_type *now) {
+    if (!old || old->kind != now->kind || holds_tensor(old))
+        return now; /* what was found before was not final itself */
+    if (old->kind == IR_LIST)
+        return ir_type_list(E->m, ir_type_join(E->m, old->args[0], now->args[0]));
+    return ir_type_dict(E->m, ir_type_join(E->m, old->args[0], now->args[0]),
+                        ir_type_join(E->m, old->args[1], now->args[1]));
+}
+
+static bool retype(emitter *E, const ir_value *v, const ir_type *want, int depth);
+
+/* The items that a list was made of and those appended to it. */
+static bool retype_items(emitter *E, const ir_value *list, const ir_type *want, int depth) {
+    bool found = false;
+    for (size_t i = 0; i < list->def->operand_count; i++)
+        found = retype(E, list->def->operands[i], want, depth + 1) || found;
+    for (size_t i = 0; i < list->use_count; i++) {
+        const ir_op *use = list->uses[i].op;
+        if (use->opcode == IR_OP_CORE && use->operand_count == 2 && list->uses[i].operand == 0 &&
+            ts_str_starts_with(rt_op_name(use->core), "append"))
+            found = retype(E, use->operands[1], want, depth + 1) || found;
+    }
+    return found;
+}
+
+static bool retype(emitter *E, const ir_value *v, const ir_type *want, int depth) {
+    if (!v || depth > MAX_TRACE || (want->kind != IR_LIST && want->kind != IR_DICT))
+        return false;
+    if (!v->def) {
+        const ir_op *loop = v->block->parent;
+        return loop && loop->opcode == IR_OP_LOOP && v->index &&
+               retype(E, loop->operands[v->index + 1], want, depth + 1);
+    }
+    const ir_op *op = v->def;
+    bool found = false;
+    switch (op->opcode) {
+    case IR_OP_LIST:
+    case IR_OP_DICT: {
+        const ast_node *node = op->operand_count ? NULL : fe_map_get(&E->empty_displays, pointer_key(E, op));
+        ts_str key = pointer_key(E, node);
+        if (v->type->kind != want->kind)
+            return false;
+        if (!node)
+            return op->opcode == IR_OP_LIST && retype_items(E, v, want->args[0], depth);
+        const ir_type *old = fe_map_get(&E->fe->empty_types, key);
+        const ir_type *type = joined(E, old, ir_type_forget(E->m, want));
+        if (type == old || type == v->type)
+            return false;
+        fe_map_set(E->arena, &E->fe->empty_types, key, (void *)(uintptr_t)type);
+        E->restart = true;
+        return true;
+    }
+    case IR_OP_CAST:
+    case IR_OP_CHECK_CAST:
+        return retype(E, op->operands[0], want, depth + 1);
+    case IR_OP_LOOP:
+        return v->index + 2 < op->operand_count && retype(E, op->operands[v->index + 2], want, depth + 1);
+    case IR_OP_IF:
+        for (size_t i = 0; i < 2; i++) {
+            const ir_op *yield = op->regions[i]->last;
+            if (yield && yield->opcode == IR_OP_YIELD && v->index < yield->operand_count)
+                found = retype(E, yield->operands[v->index], want, depth + 1) || found;
+        }
+        return found;
+    case IR_OP_CORE: /* an item of a container that was empty */
+        if (!op->operand_count)
+            return false;
+        if (op->operands[0]->type->kind == IR_LIST)
+            return retype(E, op->operands[0], ir_type_list(E->m, want), depth + 1);
+        return op->operands[0]->type->kind == IR_DICT &&
+               retype(E, op->operands[0], ir_type_dict(E->m, op->operands[0]->type->args[0], want), depth + 1);
+    default:
+        return false;
+    }
+}
+
+bool em_retype_empty(emitter *E, const ir_value *v, const ir_type *want) { return retype(E, v, want, 0); }
+
+bool em_retype_list(emitter *E, const ir_value *list, const ir_value *item) {
+    return item && !ir_type_is_subtype(item->type, list->type->args[0]) &&
+           retype(E, list, ir_type_list(E->m, item->type), 0);
+}
+
+bool em_retype_dict(emitter *E, const ir_value *dict, const ir_value *key, const ir_value *value) {
+    if (!key || !value)
+        return false;
+    bool fits = ir_type_is_subtype(key->type, dict->type->args[0]) &&
+                ir_type_is_subtype(value->type, dict->type->args[1]);
+    return !fits && retype(E, dict, ir_type_dict(E->m, key->type, value->type), 0);
+}
