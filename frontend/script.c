@@ -184,25 +184,44 @@ static ts_status pick(evaluator *ev, const fe_source *source, rt_value *out) {
 
 /* ---- weights ---- */
 
-static ts_status load_weights(evaluator *ev, rt_value root) {
-    const fe_options *options = ev->fe->options;
-    fe_weights weights = {0};
+/* Every name begins with "module.": what DataParallel writes. */
+static bool has_prefix(const fe_weights *weights) {
+    for (size_t i = 0; i < weights->count; i++)
+        if (!ts_str_starts_with(weights->items[i].name, "module."))
+            return false;
+    return weights->count > 0;
+}
+
+/* The weights as a state dict, names without their first `skip` bytes, into the module. */
+static ts_status load_named(evaluator *ev, rt_value root, const fe_weights *weights, size_t skip) {
     rt_value state, ignored;
-    if (!options->weights_path.length)
-        return NULL;
-    TS_TRY(fe_weights_load(ev->arena, options->weights_path, options->ignore_crc, &weights));
     ts_status status = rt_dict_make(&state);
-    for (size_t i = 0; i < weights.count && !status; i++) {
+    for (size_t i = 0; i < weights->count && !status; i++) {
+        ts_str name = weights->items[i].name;
         rt_value key;
-        status = rt_str_make(weights.items[i].name, &key);
+        status = rt_str_make((ts_str){name.data + skip, name.length - skip}, &key);
         if (!status)
             status = rt_dict_set(state.as.dict, key,
-                                 (rt_value){.tag = RT_TAG_TENSOR, .as.tensor = weights.items[i].tensor});
+                                 (rt_value){.tag = RT_TAG_TENSOR, .as.tensor = weights->items[i].tensor});
         rt_release(key);
     }
     if (!status)
         status = ev_load_state(ev, root, state, true, &ignored);
     rt_release(state);
+    return status;
+}
+
+static ts_status load_weights(evaluator *ev, rt_value root) {
+    const fe_options *options = ev->fe->options;
+    fe_weights weights = {0};
+    if (!options->weights_path.length)
+        return NULL;
+    TS_TRY(fe_weights_load(ev->arena, options->weights_path, options->ignore_crc, &weights));
+    ts_status status = load_named(ev, root, &weights, has_prefix(&weights) ? strlen("module.") : 0);
+    if (status && has_prefix(&weights)) { /* the model has a part of that name itself */
+        ts_status_release(status);
+        status = load_named(ev, root, &weights, 0);
+    }
     fe_weights_deinit(&weights);
     return ts_status_context(status, "loading weights from %.*s", TS_STR_ARG(options->weights_path));
 }

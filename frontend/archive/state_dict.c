@@ -1,6 +1,5 @@
-/* frontend/archive/state_dict.c - .pth files that hold a state dict: names and tensors, nothing
- * else. A checkpoint that keeps the state dict under a key ("state_dict", "model") is refused with
- * that key in the message: which one is meant is the user's to say.
+/* frontend/archive/state_dict.c - .pth files that hold a state dict: names and tensors. A checkpoint
+ * keeps it under a key: one of the usual names, else the only dict of tensors there is.
  *
  * Legacy form (torch.serialization._legacy_save): pickles of a magic number, of the protocol (1001),
  * of a dict about the system, of the object, of the list of storage keys; then for each key the
@@ -23,7 +22,7 @@ static bool is_tensor(const node *n) {
 }
 
 /* The DICT node of a dict or an OrderedDict; NULL for anything else. */
-static const node *dict_of(const node *n) {
+const node *fe_state_dict_of(const node *n) {
     if (n->kind == FE_PICKLE_CALL && n->callee->global == FE_GLOBAL_ORDERED_DICT &&
         n->as.list.items[0]->as.list.count == 0) {
         static const node empty = {.kind = FE_PICKLE_DICT};
@@ -32,9 +31,47 @@ static const node *dict_of(const node *n) {
     return n->kind == FE_PICKLE_DICT ? n : NULL;
 }
 
+static bool holds_tensors_only(const node *dict) {
+    for (size_t i = 0; i + 1 < dict->as.list.count; i += 2)
+        if (dict->as.list.items[i]->kind != FE_PICKLE_STR || !is_tensor(dict->as.list.items[i + 1]))
+            return false;
+    return dict->as.list.count > 0;
+}
+
+/* The state dict in a checkpoint; the dict itself where it is none. NULL: several may be meant. */
+static const node *find_dict(const node *dict) {
+    static const char *const usual[] = {"state_dict", "model_state_dict", "model", "net", "network",
+                                        "weights", "params", "module"};
+    const node *only = NULL;
+    size_t found = 0, tensors = 0;
+    for (size_t i = 0; i + 1 < dict->as.list.count; i += 2) {
+        const node *inner = fe_state_dict_of(dict->as.list.items[i + 1]);
+        tensors += is_tensor(dict->as.list.items[i + 1]);
+        if (!inner || !holds_tensors_only(inner))
+            continue;
+        only = inner;
+        found++;
+    }
+    if (tensors || !found)
+        return dict;
+    for (size_t u = 0; u < sizeof usual / sizeof *usual; u++)
+        for (size_t i = 0; i + 1 < dict->as.list.count; i += 2) {
+            const node *key = dict->as.list.items[i], *inner = fe_state_dict_of(dict->as.list.items[i + 1]);
+            if (key->kind == FE_PICKLE_STR && ts_str_is(key->as.text, usual[u]) && inner &&
+                holds_tensors_only(inner))
+                return inner;
+        }
+    return found == 1 ? only : NULL;
+}
+
 static ts_status read_dict(ts_arena *arena, fe_records *records, const node *root,
                            fe_weights *out) {
-    const node *dict = dict_of(root);
+    const node *dict = fe_state_dict_of(root);
+    if (dict)
+        dict = find_dict(dict);
+    if (!dict && fe_state_dict_of(root))
+        return bad(root, "several dicts of tensors, none under a usual name: save the one that is "
+                         "meant alone");
     if (!dict)
         return ts_error_make(TS_ERR_INVALID_FILE, "offset %zu: expected a state dict (names and "
                              "tensors), found %s", root->offset, fe_pickle_kind_text(root));
@@ -43,7 +80,7 @@ static ts_status read_dict(ts_arena *arena, fe_records *records, const node *roo
         if (key->kind != FE_PICKLE_STR)
             return bad(key, "the names of a state dict are strings");
         ts_str name = key->as.text;
-        if (dict_of(value))
+        if (fe_state_dict_of(value))
             return ts_error_make(TS_ERR_INVALID_FILE, "offset %zu: '%.*s' holds a dict: a state "
                                  "dict has tensors only; save that part alone", value->offset,
                                  TS_STR_ARG(name));
@@ -186,7 +223,7 @@ static ts_status read_storages(legacy *l, fe_mapping *mapping, const node *keys,
                                 : ts_error_make(TS_ERR_INVALID_FILE, "bytes after the last storage");
 }
 
-static ts_status next_pickle(ts_arena *arena, ts_str bytes, size_t *at, node **out) {
+ts_status fe_state_dict_pickle(ts_arena *arena, ts_str bytes, size_t *at, node **out) {
     size_t used = 0;
     ts_str rest = {bytes.data + *at, bytes.length - *at};
     ts_status status = fe_pickle_read(arena, rest, FE_PICKLE_STATE, &used, out);
@@ -207,17 +244,17 @@ ts_status fe_state_dict_read_legacy(ts_arena *arena, fe_mapping *mapping, fe_wei
     ts_str bytes = fe_mapping_bytes(mapping);
     size_t at = 0;
     node *magic = NULL, *protocol = NULL, *system = NULL, *root = NULL, *keys = NULL;
-    TS_TRY(next_pickle(arena, bytes, &at, &magic));
+    TS_TRY(fe_state_dict_pickle(arena, bytes, &at, &magic));
     if (!is_magic(magic))
         return ts_error_make(TS_ERR_INVALID_FILE, "a pickle, but not one of torch.save");
-    TS_TRY(next_pickle(arena, bytes, &at, &protocol));
-    TS_TRY(next_pickle(arena, bytes, &at, &system));
+    TS_TRY(fe_state_dict_pickle(arena, bytes, &at, &protocol));
+    TS_TRY(fe_state_dict_pickle(arena, bytes, &at, &system));
     if (protocol->kind != FE_PICKLE_INT || protocol->as.integer != 1001)
         return bad(protocol, "protocol of torch.save: expected 1001");
-    TS_TRY(next_pickle(arena, bytes, &at, &root));
-    TS_TRY(next_pickle(arena, bytes, &at, &keys));
+    TS_TRY(fe_state_dict_pickle(arena, bytes, &at, &root));
+    TS_TRY(fe_state_dict_pickle(arena, bytes, &at, &keys));
     legacy l = {.arena = arena};
-    const node *dict = dict_of(root);
+    const node *dict = fe_state_dict_of(root) ? find_dict(fe_state_dict_of(root)) : NULL;
     for (size_t i = 1; dict && i < dict->as.list.count; i += 2)
         if (is_tensor(dict->as.list.items[i]))
             TS_TRY(collect(&l, dict->as.list.items[i]));

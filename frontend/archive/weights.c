@@ -32,6 +32,8 @@ done:
 static ts_status read_weights(ts_arena *arena, fe_mapping *mapping, bool ignore_crc,
                               fe_weights *out) {
     const char *what = NULL;
+    if (fe_state_dict_is_tar(fe_mapping_bytes(mapping)))
+        return fe_state_dict_read_tar(arena, mapping, out);
     switch (fe_file_kind_of(fe_mapping_bytes(mapping), &what)) {
     case FE_FILE_ZIP:
         return fe_state_dict_read_zip(arena, mapping, ignore_crc, out);
