@@ -467,6 +467,20 @@ static em call_super(emitter *E, em callee, em_arguments *args, const ast_node *
     return em_call_ir(E, f, em_signature_of(E->fe, method, E->self_class), callee.value, args, node);
 }
 
+/* Whatever an archive was made on, it runs on the cpu here. */
+static void on_this_machine(emitter *E, em_arguments *args) {
+    static const char *const kinds[] = {"cuda", "hip", "xpu", "mps"};
+    rt_value v;
+    if (!args->count || args->items[0].v.kind != EM_VALUE ||
+        !ir_const_value(args->items[0].v.value, &v) || v.tag != RT_TAG_STR)
+        return;
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (ts_str_starts_with(rt_str_text(v.as.str), kinds[i])) {
+            args->items[0].v = em_value(ir_build_str(&E->b, TS_STR("cpu")));
+            args->count = 1;
+        }
+}
+
 static em call_path(emitter *E, ts_str path, em_arguments *args, const ast_node *node,
                     const ir_type *hint) {
     bool known = false;
@@ -490,6 +504,8 @@ static em call_path(emitter *E, ts_str path, em_arguments *args, const ast_node 
                                             args->items[k].v.value->type->kind == IR_TENSOR);
             if (node->source && node->source->is_archive)
                 name = fe_archive_operator(E->fe, name, has_tensor);
+            if (node->source && node->source->is_archive && ts_str_is(name, "device"))
+                on_this_machine(E, args);
             /* What math has beyond the operators is in the library, as math_NAME. */
             if (ts_str_starts_with(path, "math.") &&
                 (!fe_operator_exists(E->fe, name) || ts_str_is(name, "prod") || ts_str_is(name, "isclose") ||

@@ -216,6 +216,8 @@ rt_value fe_archive_constant(struct fe_context *fe, size_t index, bool *out_foun
 /* The operator that `torch.NAME` of the archive's code means: itself, or the library function with
  * its meaning of then. */
 ts_str fe_archive_operator(struct fe_context *fe, ts_str name, bool has_tensor);
+/* Why an archive holds an operator that nobody else has; NULL where nothing is known. */
+const char *fe_archive_reason(ts_str name);
 /* The type that an exported program gives an input of an entry; empty where it says nothing. */
 ts_str fe_archive_input(struct fe_context *fe, ts_str entry, ts_str name);
 int fe_archive_version(struct fe_context *fe); /* operator-set version: which upgraders apply */

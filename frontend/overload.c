@@ -506,7 +506,10 @@ static bool refuse(emitter *E, ts_str name, candidate *list, size_t count, ir_va
     }
     if (!text.data)
         ts_buffer_text(&text, "");
-    if (!count)
+    const char *reason = count ? NULL : fe_archive_reason(name);
+    if (reason)
+        EM_UNSUPPORTED(E, node, "%s", reason);
+    else if (!count)
         EM_UNSUPPORTED(E, node, "the operator %.*s is not supported yet", TS_STR_ARG(name));
     else
         EM_ERR(E, node, "no overload of %.*s takes (%.*s)", TS_STR_ARG(name), (int)text.length,

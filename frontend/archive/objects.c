@@ -221,26 +221,21 @@ static ts_status instance(builder *b, node *n, rt_value *out) {
     return NULL;
 }
 
-/* torch.device('cuda:0'): the index and kind that rt_value holds. */
-static ts_status device(const node *n, ts_str s, rt_value *out) {
-    static const char *const kinds[] = {"cpu", "cuda", "opencl", "meta"};
+/* torch.device('cuda:0'): whatever an archive was made on, it runs on the cpu here. */
+static ts_status device(builder *b, const node *n, ts_str s, rt_value *out) {
+    static const char *const kinds[] = {"cpu", "cuda", "hip", "xpu", "mps", "privateuseone", "meta"};
     const char *colon = memchr(s.data, ':', s.length);
     ts_str kind = {s.data, colon ? (size_t)(colon - s.data) : s.length};
-    int64_t index = -1;
-    if (colon) {
-        ts_str digits = {colon + 1, s.length - kind.length - 1};
-        if (digits.length == 0 || digits.length > 3)
+    ts_str digits = {colon ? colon + 1 : s.data, colon ? s.length - kind.length - 1 : 0};
+    if (colon && (digits.length == 0 || digits.length > 3))
+        return bad(n, "index of a device: expected up to 3 digits");
+    for (size_t i = 0; i < digits.length; i++)
+        if (digits.data[i] < '0' || digits.data[i] > '9')
             return bad(n, "index of a device: expected up to 3 digits");
-        index = 0;
-        for (size_t i = 0; i < digits.length; i++) {
-            if (digits.data[i] < '0' || digits.data[i] > '9')
-                return bad(n, "index of a device: expected up to 3 digits");
-            index = 10 * index + (digits.data[i] - '0');
-        }
-    }
     for (uint32_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         if (ts_str_is(kind, kinds[i])) {
-            *out = (rt_value){.tag = RT_TAG_DEVICE, .aux = i, .as.i = index};
+            b->records->has_foreign_device |= i != 0;
+            *out = (rt_value){.tag = RT_TAG_DEVICE, .aux = 0, .as.i = -1};
             return NULL;
         }
     return ts_error_make(TS_ERR_UNSUPPORTED, "offset %zu: device %.*s is not supported", n->offset,
@@ -267,6 +262,65 @@ static ts_status typed_list(builder *b, const node *n, rt_tag tag, rt_value *out
         if (out->as.list->items[i].tag != (uint32_t)tag)
             return ts_error_make(TS_ERR_INVALID_FILE, "offset %zu: a list of one type holds %s",
                                  n->offset, rt_tag_name(out->as.list->items[i]));
+    return NULL;
+}
+
+/* (layout, sizes, requires_grad, indices, values, hooks), coordinates only: made dense here, so that
+ * everything behind the reader sees one kind of tensor. Places that are given twice add up. */
+static ts_status sparse(builder *b, const node *n, rt_value *out) {
+    enum { MOST_ELEMENTS = 1 << 26 };
+    node *const *args = n->as.list.items[0]->as.list.items;
+    int64_t sizes[RT_MAX_RANK], total = 0;
+    rt_value indices = rt_none(), values = rt_none();
+    if (n->as.list.items[0]->as.list.count < 5 || args[0]->kind != FE_PICKLE_INT ||
+        args[0]->as.integer != 1 || args[1]->kind != FE_PICKLE_TUPLE ||
+        args[1]->as.list.count > RT_MAX_RANK)
+        return ts_error_make(TS_ERR_UNSUPPORTED, "offset %zu: sparse tensors of this layout are not "
+                             "supported", n->offset);
+    size_t rank = args[1]->as.list.count;
+    for (size_t d = 0; d < rank; d++) {
+        const node *size = args[1]->as.list.items[d];
+        if (size->kind != FE_PICKLE_INT || size->as.integer < 0)
+            return bad(size, "sizes of a sparse tensor: expected ints of 0 or more");
+        sizes[d] = size->as.integer;
+    }
+    if (!rt_element_count(sizes, (int)rank, &total) || total > MOST_ELEMENTS)
+        return ts_error_make(TS_ERR_UNSUPPORTED, "offset %zu: a sparse tensor of more than %d "
+                             "elements", n->offset, MOST_ELEMENTS);
+    TS_TRY(convert(b, args[3], &indices));
+    TS_TRY(convert(b, args[4], &values));
+    const rt_tensor *at = indices.as.tensor, *from = values.as.tensor;
+    if (indices.tag != RT_TAG_TENSOR || values.tag != RT_TAG_TENSOR || at->dtype != RT_int64 ||
+        at->rank != 2 || (size_t)at->sizes[0] != rank || from->rank != 1 ||
+        from->sizes[0] != at->sizes[1])
+        return ts_error_make(TS_ERR_UNSUPPORTED, "offset %zu: a sparse tensor whose values have "
+                             "dimensions of their own is not supported", n->offset);
+    rt_tensor *dense = NULL;
+    rt_dtype dtype = (rt_dtype)from->dtype;
+    TS_TRY(rt_tensor_make_zeroed(dtype, sizes, (int)rank, &dense));
+    *out = rt_from_tensor(dense);
+    own(b, *out);
+    for (int64_t i = 0; i < from->sizes[0]; i++) {
+        int64_t place = 0;
+        for (size_t d = 0; d < rank; d++) {
+            int64_t k = ((const int64_t *)at->data)[(int64_t)d * at->strides[0] + i * at->strides[1]];
+            if (k < 0 || k >= sizes[d])
+                return bad(n, "an index of a sparse tensor lies outside");
+            place = place * sizes[d] + k;
+        }
+        size_t width = rt_dtype_size(dtype);
+        const char *value = (const char *)from->data + (size_t)(i * from->strides[0]) * width;
+        char *to = (char *)dense->data + (size_t)place * width;
+        if (rt_dtype_is_complex(dtype)) {
+            rt_complex128 x = rt_load_complex(dtype, value), y = rt_load_complex(dtype, to);
+            rt_store_complex(dtype, to, (rt_complex128){x.re + y.re, x.im + y.im});
+        } else if (rt_dtype_category(dtype) == 'f') {
+            rt_store_double(dtype, to, rt_load_double(dtype, value) + rt_load_double(dtype, to));
+        } else {
+            rt_store_int(dtype, to, (int64_t)((uint64_t)rt_load_int(dtype, value) +
+                                              (uint64_t)rt_load_int(dtype, to)));
+        }
+    }
     return NULL;
 }
 
@@ -319,7 +373,7 @@ static ts_status call(builder *b, node *n, rt_value *out) {
     case FE_GLOBAL_DEVICE:
         if (count != 1 || args[0]->kind != FE_PICKLE_STR)
             return bad(n, "torch.device: expected a string");
-        return device(n, args[0]->as.text, out);
+        return device(b, n, args[0]->as.text, out);
     case FE_GLOBAL_ORDERED_DICT:
         if (count != 0)
             return bad(n, "OrderedDict: expected no arguments");
@@ -330,8 +384,7 @@ static ts_status call(builder *b, node *n, rt_value *out) {
         return ts_error_make(TS_ERR_UNSUPPORTED, "offset %zu: quantized tensors are not supported "
                              "yet", n->offset);
     case FE_GLOBAL_REBUILD_SPARSE:
-        return ts_error_make(TS_ERR_UNSUPPORTED, "offset %zu: sparse tensors are not supported",
-                             n->offset);
+        return sparse(b, n, out);
     case FE_GLOBAL_SIZE:
     case FE_GLOBAL_STORAGE:
         break;
@@ -426,8 +479,12 @@ bool fe_archive_value_fits(const ir_type *type, rt_value v, size_t *budget) {
         return v.tag == RT_TAG_LIST &&
                all_fit(type->args[0], v.as.list->items, v.as.list->count, budget);
     case IR_TUPLE:
-        if (v.tag != RT_TAG_TUPLE || v.as.tuple->count != type->arg_count ||
-            (type->class_ && v.as.tuple->class_ != &type->class_->base))
+        if (v.tag != RT_TAG_TUPLE || v.as.tuple->count != type->arg_count)
+            return false;
+        /* Pickles write a named tuple as a plain one: the attribute's type says what it is. */
+        if (type->class_ && !v.as.tuple->class_)
+            v.as.tuple->class_ = &type->class_->base;
+        if (type->class_ && v.as.tuple->class_ != &type->class_->base)
             return false;
         for (size_t i = 0; i < type->arg_count; i++)
             if (!fe_archive_value_fits(type->args[i], v.as.tuple->items[i], budget))

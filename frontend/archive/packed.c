@@ -37,7 +37,7 @@ static ts_status make(const char *what, const rt_value *items, size_t count, rt_
 static ts_status make_conv(rt_value weight, rt_value bias, const int64_t *config, size_t dims,
                            int64_t groups, bool transposed, bool has_extra, rt_value *out) {
     rt_value items[8] = {weight, bias, rt_none(), rt_none(), rt_none(), rt_int(groups),
-                         rt_bool(transposed), rt_none()};
+                         rt_int(transposed), rt_none()};
     static const size_t places[4] = {2, 3, 4, 7};
     ts_status status = NULL;
     for (size_t i = 0; i < (has_extra ? 4u : 3u) && !status; i++)
@@ -146,6 +146,52 @@ static ts_status embedding(const rt_tuple *s, rt_value *out) {
     return make("embedding", s->items[1].as.list->items, 1, out);
 }
 
+/* ---- parameters for XNNPACK: plain weights, and bounds of the result ---- */
+
+static bool float_or_none(rt_value v, rt_value *out) {
+    *out = v.tag == RT_TAG_INT ? rt_float((double)v.as.i) : v;
+    return out->tag == RT_TAG_FLOAT || out->tag == RT_TAG_NONE;
+}
+
+static bool are_ints(rt_value v) {
+    for (size_t i = 0; v.tag == RT_TAG_LIST && i < v.as.list->count; i++)
+        if (v.as.list->items[i].tag != RT_TAG_INT)
+            return false;
+    return v.tag == RT_TAG_LIST;
+}
+
+/* (weight, bias, lowest, highest) */
+static ts_status xnn_linear(const rt_tuple *s, rt_value *out) {
+    rt_value items[4];
+    if (s->count != 4 || !is_tensor(s->items[0]) || !is_optional_tensor(s->items[1]) ||
+        !float_or_none(s->items[2], &items[2]) || !float_or_none(s->items[3], &items[3]))
+        return bad("expected a weight, a bias and two bounds");
+    items[0] = s->items[0];
+    items[1] = s->items[1];
+    return make("xnn_linear", items, 4, out);
+}
+
+/* (weight, bias, stride, padding, [output padding,] dilation, groups, lowest, highest) */
+static ts_status xnn_conv(const rt_tuple *s, bool transposed, rt_value *out) {
+    size_t extra = transposed;
+    rt_value items[10];
+    if (s->count != 8 + extra || !is_tensor(s->items[0]) || !is_optional_tensor(s->items[1]))
+        return bad("expected a weight, a bias and a configuration");
+    for (size_t i = 2; i < 5 + extra; i++)
+        if (!are_ints(s->items[i]))
+            return bad("expected lists of ints");
+    if (s->items[5 + extra].tag != RT_TAG_INT || !float_or_none(s->items[6 + extra], &items[8]) ||
+        !float_or_none(s->items[7 + extra], &items[9]))
+        return bad("expected a number of groups and two bounds");
+    for (size_t i = 0; i < 4; i++)
+        items[i] = s->items[i];
+    items[4] = s->items[4 + extra];
+    items[5] = s->items[5 + extra];
+    items[6] = rt_int(transposed);
+    items[7] = transposed ? s->items[4] : rt_none();
+    return make("xnn_conv", items, 10, out);
+}
+
 ts_status fe_packed_from_state(ts_str class_name, rt_value state, rt_value *out) {
     *out = rt_none();
     if (state.tag != RT_TAG_TUPLE)
@@ -156,6 +202,12 @@ ts_status fe_packed_from_state(ts_str class_name, rt_value state, rt_value *out)
             return bad("expected a weight and a bias");
         return make("linear", s->items, 2, out);
     }
+    if (ts_str_ends_with(class_name, "xnnpack.LinearOpContext"))
+        return xnn_linear(s, out);
+    if (ts_str_ends_with(class_name, "xnnpack.Conv2dOpContext"))
+        return xnn_conv(s, false, out);
+    if (ts_str_ends_with(class_name, "xnnpack.TransposeConv2dOpContext"))
+        return xnn_conv(s, true, out);
     if (ts_str_ends_with(class_name, "quantized.EmbeddingPackedParamsBase"))
         return embedding(s, out);
     if (ts_str_ends_with(class_name, "PackedParamsBase"))

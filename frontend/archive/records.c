@@ -121,13 +121,15 @@ static ts_status member_storage(fe_records *r, fe_zip_member *member, rt_dtype d
             rt_storage_release(storage);
             return status;
         }
-        if (r->is_big_endian)
+        if (r->is_big_endian) {
             swap_bytes(storage->data, member->bytes, dtype);
+            r->swapped[member - r->zip->members] = (uint8_t)dtype;
+        }
         storage->is_read_only = true;
         *slot = storage;
-    } else if (r->is_big_endian) {
-        return ts_error_make(TS_ERR_UNSUPPORTED, "%.*s is read twice in an archive of a big-endian "
-                             "machine", TS_STR_ARG(member->name));
+    } else if (r->is_big_endian && r->swapped[member - r->zip->members] != (uint8_t)dtype) {
+        return ts_error_make(TS_ERR_UNSUPPORTED, "%.*s is read with two types in an archive of a "
+                             "big-endian machine", TS_STR_ARG(member->name));
     } else if (member->bytes &&
                (uintptr_t)(*slot)->data % (rt_dtype_size(dtype) > 8 ? 8 : rt_dtype_size(dtype))) {
         return ts_error_make(TS_ERR_INVALID_FILE, "%.*s is read with two types and not aligned for "

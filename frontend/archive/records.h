@@ -27,6 +27,7 @@ typedef struct fe_records {
     ts_str folder;         /* "archive/data/": the key follows */
     rt_storage **storages; /* [zip->count], filled at first use */
     bool is_big_endian; /* the records were written by such a machine: copied, bytes turned round */
+    uint8_t *swapped;   /* [zip->count]: the dtype that a record was turned for */
     bool has_foreign_device; /* some tensor was stored for another device than the cpu */
     /* Not a zip: finds the storage of a key instead; may be NULL. */
     ts_status (*find)(void *user, ts_str key, rt_dtype dtype, int64_t count, rt_storage **out);

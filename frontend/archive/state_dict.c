@@ -135,6 +135,7 @@ ts_status fe_state_dict_read_bytes(ts_arena *arena, fe_mapping *mapping, ts_str 
     TS_TRY(fe_zip_read(records.zip, arena, data, (size_t)256 << 20, &text));
     records.folder = ts_arena_format(arena, "%.*sdata/", (int)top.length, top.data);
     records.storages = TS_NEW_ARRAY(arena, rt_storage *, records.zip->count + 1);
+    records.swapped = TS_NEW_ARRAY(arena, uint8_t, records.zip->count + 1);
     node *root = NULL;
     ts_status status = fe_pickle_read(arena, text, FE_PICKLE_STATE, NULL, &root);
     if (!status)

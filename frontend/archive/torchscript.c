@@ -81,6 +81,10 @@ static ts_status find_top(fe_archive *a) {
     a->top = legacy;
     if (legacy.length)
         return NULL;
+    for (size_t i = 0; i < a->zip->count; i++)
+        if (ts_str_ends_with(a->zip->members[i].name, "/.data/extern_modules"))
+            return ts_error_make(TS_ERR_UNSUPPORTED, "a torch.package archive holds Python code: save "
+                                 "the model with torch.jit.save or torch.export.save");
     return ts_error_make(TS_ERR_INVALID_FILE, "data.pkl is missing: not a TorchScript archive");
 }
 
@@ -303,6 +307,7 @@ ts_status fe_torchscript_load(fe_archive *a, const fe_torchscript_classes *class
     fe_records records = {.mapping = a->mapping, .zip = a->zip,
                           .is_big_endian = a->is_big_endian};
     records.storages = TS_NEW_ARRAY(a->arena, rt_storage *, a->zip->count + 1);
+    records.swapped = TS_NEW_ARRAY(a->arena, uint8_t, a->zip->count + 1);
     bool is_archive = !a->legacy && !a->exported;
     ts_status status = a->legacy     ? fe_legacy_load(a, classes, &records, out)
                        : a->exported ? fe_exported_load(a, classes, &records, out)

@@ -6,6 +6,18 @@
  * what gelu was. (torch/csrc/jit/operator_upgraders of PyTorch.) */
 #include "frontend/frontend_internal.h"
 
+const char *fe_archive_reason(ts_str name) {
+    static const char *const optimized[] = {"to_mkldnn", "prim_ConstantMKLDNNTensor",
+                                            "prim_mkldnn_convolution", "mkldnn_convolution"};
+    for (size_t i = 0; i < sizeof optimized / sizeof *optimized; i++)
+        if (ts_str_is(name, optimized[i]))
+            return "the archive was saved after torch.jit.optimize_for_inference, which leaves weights "
+                   "out of it: save the module before that";
+    if (ts_str_starts_with(name, "mkldnn_prepacked_"))
+        return "parameters packed for oneDNN are not supported: save the module before it is optimized";
+    return NULL;
+}
+
 ts_str fe_archive_operator(fe_context *fe, ts_str name, bool has_tensor) {
     static const struct {
         const char *name;

@@ -380,9 +380,9 @@ def quantized_linear_with_input_q_dq_qweight_dq_relu_output_fp32(X: Tensor, X_sc
 
 def _conv_add(qx: Tensor, qaccum: Tensor, packed: Capsule, scale: float, zero_point: int, relu: bool) -> Tensor:
     w, b = torch.quantized_conv2d_unpack(packed)
-    y = torch.conv2d(torch.dequantize(qx), torch.dequantize(w), b, torch._quantized_conv_ints(packed, 3),
-                     torch._quantized_conv_ints(packed, 4), torch._quantized_conv_ints(packed, 5),
-                     torch._quantized_conv_int(packed, 6))
+    y = torch.conv2d(torch.dequantize(qx), torch.dequantize(w), b, torch._packed_ints(packed, "conv", 3),
+                     torch._packed_ints(packed, "conv", 4), torch._packed_ints(packed, "conv", 5),
+                     torch._packed_int(packed, "conv", 6))
     y = y + torch.dequantize(qaccum)
     return _requantize(torch.relu(y) if relu else y, qx, scale, zero_point)
 
@@ -399,83 +399,83 @@ def quantized_conv2d_add_relu(qx: Tensor, qaccum: Tensor, packed_weight: Capsule
 
 # ---- what a packed convolution says of itself ----
 def quantized_conv2d_stride(packed_weights: Capsule) -> List[int]:
-    return torch._quantized_conv_ints(packed_weights, 3)
+    return torch._packed_ints(packed_weights, "conv", 3)
 
 
 def quantized_conv2d_padding(packed_weights: Capsule) -> List[int]:
-    return torch._quantized_conv_ints(packed_weights, 4)
+    return torch._packed_ints(packed_weights, "conv", 4)
 
 
 def quantized_conv2d_dilation(packed_weights: Capsule) -> List[int]:
-    return torch._quantized_conv_ints(packed_weights, 5)
+    return torch._packed_ints(packed_weights, "conv", 5)
 
 
 def quantized_conv2d_groups(packed_weights: Capsule) -> int:
-    return torch._quantized_conv_int(packed_weights, 6)
+    return torch._packed_int(packed_weights, "conv", 6)
 
 
 def quantized_conv2d_transpose(packed_weights: Capsule) -> int:
-    return torch._quantized_conv_int(packed_weights, 7)
+    return torch._packed_int(packed_weights, "conv", 7)
 
 
 def quantized_conv3d_stride(packed_weights: Capsule) -> List[int]:
-    return torch._quantized_conv_ints(packed_weights, 3)
+    return torch._packed_ints(packed_weights, "conv", 3)
 
 
 def quantized_conv3d_padding(packed_weights: Capsule) -> List[int]:
-    return torch._quantized_conv_ints(packed_weights, 4)
+    return torch._packed_ints(packed_weights, "conv", 4)
 
 
 def quantized_conv3d_dilation(packed_weights: Capsule) -> List[int]:
-    return torch._quantized_conv_ints(packed_weights, 5)
+    return torch._packed_ints(packed_weights, "conv", 5)
 
 
 def quantized_conv3d_groups(packed_weights: Capsule) -> int:
-    return torch._quantized_conv_int(packed_weights, 6)
+    return torch._packed_int(packed_weights, "conv", 6)
 
 
 def quantized_conv3d_transpose(packed_weights: Capsule) -> int:
-    return torch._quantized_conv_int(packed_weights, 7)
+    return torch._packed_int(packed_weights, "conv", 7)
 
 
 def quantized_conv_transpose2d_stride(packed_weights: Capsule) -> List[int]:
-    return torch._quantized_conv_ints(packed_weights, 3)
+    return torch._packed_ints(packed_weights, "conv", 3)
 
 
 def quantized_conv_transpose2d_padding(packed_weights: Capsule) -> List[int]:
-    return torch._quantized_conv_ints(packed_weights, 4)
+    return torch._packed_ints(packed_weights, "conv", 4)
 
 
 def quantized_conv_transpose2d_dilation(packed_weights: Capsule) -> List[int]:
-    return torch._quantized_conv_ints(packed_weights, 5)
+    return torch._packed_ints(packed_weights, "conv", 5)
 
 
 def quantized_conv_transpose2d_groups(packed_weights: Capsule) -> int:
-    return torch._quantized_conv_int(packed_weights, 6)
+    return torch._packed_int(packed_weights, "conv", 6)
 
 
 def quantized_conv_transpose2d_transpose(packed_weights: Capsule) -> int:
-    return torch._quantized_conv_int(packed_weights, 7)
+    return torch._packed_int(packed_weights, "conv", 7)
 
 
 def quantized_conv_transpose3d_stride(packed_weights: Capsule) -> List[int]:
-    return torch._quantized_conv_ints(packed_weights, 3)
+    return torch._packed_ints(packed_weights, "conv", 3)
 
 
 def quantized_conv_transpose3d_padding(packed_weights: Capsule) -> List[int]:
-    return torch._quantized_conv_ints(packed_weights, 4)
+    return torch._packed_ints(packed_weights, "conv", 4)
 
 
 def quantized_conv_transpose3d_dilation(packed_weights: Capsule) -> List[int]:
-    return torch._quantized_conv_ints(packed_weights, 5)
+    return torch._packed_ints(packed_weights, "conv", 5)
 
 
 def quantized_conv_transpose3d_groups(packed_weights: Capsule) -> int:
-    return torch._quantized_conv_int(packed_weights, 6)
+    return torch._packed_int(packed_weights, "conv", 6)
 
 
 def quantized_conv_transpose3d_transpose(packed_weights: Capsule) -> int:
-    return torch._quantized_conv_int(packed_weights, 7)
+    return torch._packed_int(packed_weights, "conv", 7)
 
 
 # ---- embeddings ----

@@ -38,14 +38,14 @@ KERNEL(quantized_conv_prepack) {
     rt_value items[8];
     for (int i = 0; i < 6; i++)
         items[i] = args[i];
-    items[6] = rt_bool(false);
+    items[6] = rt_int(0);
     items[7] = rt_none();
     return rt_pack("conv", items, 8, outs);
 }
 
 KERNEL(quantized_conv_transpose_prepack) { /* weight bias stride padding output_padding dilation groups */
     rt_value items[8] = {args[0], args[1], args[2], args[3],
-                         args[5], args[6], rt_bool(true), args[4]};
+                         args[5], args[6], rt_int(1), args[4]};
     return rt_pack("conv", items, 8, outs);
 }
 
@@ -463,10 +463,14 @@ KERNEL(quantized_make_cell_fp16) {
     return rt_pack("cell", items, 4, outs);
 }
 
-KERNEL(quantized_conv_part) { /* which: 3 stride, 4 padding, 5 dilation, 6 groups, 7 transposed, 8 output padding */
-    const rt_tuple *p;
-    int64_t which = rt_as_int(args[1]);
-    TS_TRY(rt_need_packed(args[0], "conv", 9, &p));
-    outs[0] = rt_retain(p->items[which >= 3 && which <= 8 ? which : 3]);
+/* An item of packed parameters of a kind: what lies where is said in runtime/values/packed.h. */
+KERNEL(packed_part) {
+    const rt_tuple *t = rt_packed_tuple(args[0]);
+    int64_t which = rt_as_int(args[2]);
+    if (!t || args[1].tag != RT_TAG_STR || t->items[0].tag != RT_TAG_STR ||
+        !ts_str_equal(rt_str_text(t->items[0].as.str), rt_str_text(args[1].as.str)) || which < 1 ||
+        (size_t)which >= t->count)
+        return ts_raise("RuntimeError", "expected packed parameters of another kind");
+    outs[0] = rt_retain(t->items[which]);
     return NULL;
 }

@@ -4,8 +4,10 @@
  *   ("conv", weight, bias or None, stride, padding, dilation, groups, transposed, output padding)
  *   ("cell", reduce_range, packed linear of the input, packed linear of the state, saturates)
  *   ("embedding", weight)
+ *   ("xnn_linear", weight, bias or None, lowest, highest result: floats or None)
+ *   ("xnn_conv", as conv up to output padding, lowest, highest result)
  *
- * Stride and the like are lists of ints, output padding may be None. weight is a quantized tensor, or float32 of half precision's values. */
+ * Stride and the like are lists of ints, output padding may be None. Whether a convolution is transposed is an int. Weight is a quantized tensor, or float32 of half precision's values. */
 #ifndef RUNTIME_VALUES_PACKED_H
 #define RUNTIME_VALUES_PACKED_H
 

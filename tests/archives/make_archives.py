@@ -2,9 +2,13 @@
 """Makes the archives that run_archives.py reads, with PyTorch's own results: make_archives.py [NAME...]
 Needs PyTorch (made with 2.13) and safetensors; the build and the tests do not."""
 import copy
+import io
 import json
 import os
+import pickle
+import struct
 import sys
+import tarfile
 import warnings
 import zipfile
 
@@ -45,6 +49,8 @@ def without_metadata(tree):
 
 def slim(path):
     """Without debug records, which hold paths of this machine, and compressed: a few KB each."""
+    if not zipfile.is_zipfile(path):
+        return
     old = zipfile.ZipFile(path)
     members = [(m.filename, old.read(m)) for m in old.infolist()]
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as new:
@@ -86,6 +92,7 @@ def script(name, module, *calls, trace=False, training=False, **more):
 def refuse(name, suffix, save, text):
     if not WANTED or name in WANTED:
         save(os.path.join(HERE, name + suffix))
+        slim(os.path.join(HERE, name + suffix))
         json.dump({"refused": text}, open(os.path.join(HERE, name + ".json"), "w"))
         print(name)
 
@@ -282,5 +289,166 @@ def exported():
     script("train_norm", Trains().train(), (torch.randn(4, 3),), (torch.randn(4, 3),), training=True)
 
 
+# ---- odd archives: written by hand ----
+def opcode_str(text):
+    return b"X" + struct.pack("<I", len(text)) + text.encode()
+
+
+def opcode_int(n):
+    return b"J" + struct.pack("<i", n)
+
+
+def opcode_global(module, name):
+    return f"c{module}\n{name}\n".encode()
+
+
+def opcode_tuple(*items):
+    return b"(" + b"".join(items) + b"t"
+
+
+def opcode_tensor(key, tensor, device="cpu"):
+    kinds = {torch.float32: "FloatStorage", torch.int64: "LongStorage"}
+    storage = opcode_tuple(opcode_str("storage"), opcode_global("torch", kinds[tensor.dtype]), opcode_str(str(key)),
+                           opcode_str(device), opcode_int(tensor.numel())) + b"Q"
+    ints = [opcode_tuple(*map(opcode_int, v)) for v in (tensor.shape, tensor.stride())]
+    return (opcode_global("torch._utils", "_rebuild_tensor_v2") +
+            opcode_tuple(storage, opcode_int(0), *ints, b"\x89", opcode_global("collections", "OrderedDict") + b")R") + b"R")
+
+
+def opcode_ints(values):
+    return opcode_global("torch.jit._pickle", "build_intlist") + opcode_tuple(b"](" + b"".join(map(opcode_int, values)) + b"e") + b"R"
+
+
+def by_hand(name, code, attributes, tensors, run, calls, byteorder=None, version=3, **more):
+    """attributes: name and opcodes of the one module M; tensors: storages by number."""
+    def save(path):
+        state = b"}(" + b"".join(opcode_str(k) + v for k, v in attributes) + b"u"
+        with zipfile.ZipFile(path, "w") as z:
+            z.writestr("m/data.pkl", b"\x80\x02" + opcode_global("__torch__", "M") + b")\x81" + state + b"b.")
+            z.writestr("m/constants.pkl", b"\x80\x02).")
+            z.writestr("m/code/__torch__.py", code)
+            z.writestr("m/version", f"{version}\n")
+            for i, t in enumerate(tensors):
+                data = t.numpy()
+                z.writestr(f"m/data/{i}", (data.byteswap() if byteorder == "big" else data).tobytes())
+            if byteorder:
+                z.writestr("m/byteorder", byteorder)
+    write(name, ".pt", save, run, calls, **more)
+
+
+HEAD = "class M(Module):\n  __parameters__ = []\n  __buffers__ = []\n"
+
+
+def odd():
+    torch.manual_seed(0)
+    w, b, lin = torch.randn(4, 2, 3, 3), torch.randn(4), torch.randn(3, 36)
+    up = torch.randn(4, 2, 2, 2)
+
+    def packed(kind, *state):
+        return opcode_global("__torch__.torch.classes.xnnpack", kind) + b")\x81" + opcode_tuple(*state) + b"b"
+    low, high = b"G" + struct.pack(">d", 0.0), b"G" + struct.pack(">d", 6.0)
+    by_hand("xnnpack", HEAD + "  conv : __torch__.torch.classes.xnnpack.Conv2dOpContext\n"
+            "  up : __torch__.torch.classes.xnnpack.TransposeConv2dOpContext\n"
+            "  fc : __torch__.torch.classes.xnnpack.LinearOpContext\n"
+            "  def forward(self: __torch__.M,\n    x: Tensor) -> Tuple[Tensor, Tensor]:\n"
+            "    y = ops.prepacked.conv2d_clamp_run(x, self.conv)\n"
+            "    z = ops.prepacked.conv2d_transpose_clamp_run(y, self.up)\n"
+            "    return (ops.prepacked.linear_clamp_run(torch.flatten(y, 1), self.fc), z)\n",
+            [("conv", packed("Conv2dOpContext", opcode_tensor(0, w), opcode_tensor(1, b), opcode_ints([1, 1]),
+                             opcode_ints([1, 1]), opcode_ints([1, 1]), opcode_int(1), low, high)),
+             ("up", packed("TransposeConv2dOpContext", opcode_tensor(3, up), b"N", opcode_ints([2, 2]), opcode_ints([0, 0]),
+                           opcode_ints([0, 0]), opcode_ints([1, 1]), opcode_int(1), b"N", b"N")),
+             ("fc", packed("LinearOpContext", opcode_tensor(2, lin), b"N", b"N", b"N"))], [w, b, lin, up],
+            lambda entry, args: (lambda y: (torch.flatten(y, 1) @ lin.T, nn.functional.conv_transpose2d(y, up, stride=2)))(
+                nn.functional.conv2d(args[0], w, b, padding=1).clamp(0, 6)), [(torch.randn(1, 2, 3, 3),)])
+    weight, places, values = torch.randn(2, 3), torch.tensor([[0, 1, 1], [2, 0, 0]]), torch.tensor([1.0, 2.0, 3.0])
+    code = (HEAD + "  w : Tensor\n  s : Tensor\n  nt : __torch__.Pair\n  d : Device\n"
+            "  def forward(self: __torch__.M,\n    x: Tensor) -> Tuple[Tensor, Tensor, bool, int]:\n"
+            "    y = torch.to(x, torch.device(\"cuda:0\"), 6)\n"
+            "    z = torch.add(torch.mul(self.w, y), torch.zeros([3], dtype=6, layout=None, device=self.d))\n"
+            "    return (z, torch._sparse_mm(self.s, torch.t(x)), torch.eq(ops.prim.device(x), self.d), (self.nt).k)\n"
+            "class Pair(NamedTuple):\n  k : int\n  t : Tensor\n")
+    for name, order in (("devices", None), ("big_endian", "big")):
+        by_hand(name, code, [
+            ("w", opcode_tensor(0, weight, "cuda:0")),
+            ("s", opcode_global("torch._utils", "_rebuild_sparse_tensor") +
+             opcode_tuple(opcode_int(1), opcode_tuple(opcode_int(2), opcode_int(3)), b"\x89", opcode_tensor(1, places),
+                          opcode_tensor(2, values), opcode_global("collections", "OrderedDict") + b")R") + b"R"),
+            ("nt", opcode_tuple(opcode_int(7), opcode_tensor(0, weight))),
+            ("d", opcode_global("torch", "device") + opcode_tuple(opcode_str("cuda:0")) + b"R")],
+            [weight, places, values],
+            lambda entry, args: (weight * args[0], torch.sparse_coo_tensor(places, values, (2, 3)).to_dense() @ args[0].T,
+                                 True, 7), [(torch.randn(2, 3),)], byteorder=order)
+    old = ("  def forward(self: __torch__.M,\n    x: Tensor) -> Tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:\n"
+           "    return (torch.full([2], 3), torch.div(x, 2), torch.div(x, 2, rounding_mode=\"floor\"), torch.linspace(0, 1), "
+           "torch.gelu(torch.to(x, 6)))\n")
+    i = torch.tensor([7, -7])
+    for version in (3, 5):
+        by_hand(f"version_{version}", HEAD + "  training : bool\n" + old, [("training", b"\x89")], [],
+                lambda entry, args: (torch.full([2], 3.0 if version < 5 else 3),
+                                     torch.div(i, 2, rounding_mode="trunc") if version < 4 else i / 2,
+                                     torch.div(i, 2, rounding_mode="floor"), torch.linspace(0, 1, 100),
+                                     nn.functional.gelu(i.float())), [(i,)], version=version)
+    net = torch.jit.script(nn.Sequential(nn.Conv2d(1, 1, 3), nn.ReLU()).eval())
+    refuse("refused_optimized", ".pt", torch.jit.optimize_for_inference(net).save, "optimize_for_inference")
+
+    def bytecode_only(path):
+        net._save_for_lite_interpreter(path)
+        old = zipfile.ZipFile(path)
+        members = [(m, old.read(m)) for m in old.infolist() if "/code/" not in m.filename]
+        with zipfile.ZipFile(path, "w") as new:
+            for m, data in members:
+                new.writestr(m.filename, data)
+    refuse("refused_bytecode", ".pt", bytecode_only, "bytecode only")
+
+
+# ---- state dicts ----
+def old_tar(path, state):
+    """What torch 0.1 wrote, which PyTorch still reads."""
+    kinds = {torch.float32: "Float", torch.int64: "Long"}
+
+    class Key:
+        def __init__(self, number):
+            self.number = number
+
+    class Pickler(pickle.Pickler):
+        def persistent_id(self, o):
+            return str(o.number) if isinstance(o, Key) else None
+    storages, tensors = pickle.dumps(len(state), 2), pickle.dumps(len(state), 2)
+    for i, t in enumerate(state.values()):
+        head = [opcode_int(i), opcode_str("cpu"), opcode_global("torch", kinds[t.dtype] + "Storage")]
+        storages += b"\x80\x02" + opcode_tuple(*head) + b"." + struct.pack("<q", t.numel()) + t.contiguous().numpy().tobytes()
+        head = [opcode_int(100 + i), opcode_int(i), opcode_global("torch", kinds[t.dtype] + "Tensor")]
+        tensors += (b"\x80\x02" + opcode_tuple(*head) + b"." + struct.pack("<ii", t.dim(), 0) +
+                    struct.pack(f"<{2 * t.dim() + 1}q", *t.shape, *t.contiguous().stride(), 0))
+    names = io.BytesIO()
+    Pickler(names, 2).dump({k: Key(100 + i) for i, k in enumerate(state)})
+    with tarfile.open(path, "w:") as tar:
+        for name, data in (("storages", storages + pickle.dumps([], 2)), ("tensors", tensors), ("pickle", names.getvalue())):
+            info = tarfile.TarInfo(name)
+            info.size = len(data)
+            tar.addfile(info, io.BytesIO(data))
+    assert torch.load(path, weights_only=False).keys() == state.keys()
+
+
+def state_dicts():
+    sys.path.insert(0, HERE)
+    import weights
+    torch.manual_seed(0)
+    net = weights.Net().eval()
+    for p in net.state_dict().values():
+        p.copy_(torch.rand(p.shape) if p.is_floating_point() else p)
+    state = dict(net.state_dict())
+    parallel = {"epoch": 3, "state_dict": {"module." + k: v for k, v in state.items()}, "optimizer": {"lr": 0.1, "state": {}}}
+
+    def save(**options):
+        return lambda path: torch.save(parallel, path, **options)
+    for name, save in (("weights_checkpoint", save()), ("weights_pickles", save(_use_new_zipfile_serialization=False)),
+                       ("weights_tar", lambda path: old_tar(path, state))):
+        write(name, ".pth", save, lambda entry, args: net(*args), [(torch.randn(2, 3),)], script="weights.py")
+
+
 quantized()
 exported()
+odd()
+state_dicts()

@@ -2,8 +2,8 @@
 """Compiles the archives of this folder, runs them and compares with what PyTorch gave when they were
 made (make_archives.py): run_archives.py TSC TSRUN [NAME...]
 
-NAME.pt or NAME.pt2 beside NAME.json (calls and results) and NAME.safetensors (their tensors). A case
-whose "refused" is text must not compile, with that text in the message. Floats within "tolerance"
+NAME.pt or NAME.pt2 beside NAME.json (calls and results) and NAME.safetensors (their tensors); NAME.pth is
+a file of weights for the script that NAME.json names. A case whose "refused" is text must not compile, with that text in the message. Floats within "tolerance"
 of the largest magnitude, everything else exactly. Needs numpy. The last line is 'N passed, N failed'."""
 import glob
 import json
@@ -42,7 +42,8 @@ def check(model, tsc, tsrun, folder):
     spec = json.load(open(stem + ".json"))
     artifact = os.path.join(folder, "m.tsm")
     entries = list(dict.fromkeys(c.get("entry", "forward") for c in spec.get("calls", [{}])))
-    command = [tsc, model, "-o", artifact, "--entry", ",".join(entries)]
+    source = [os.path.join(HERE, spec["script"]), "--weights", model] if "script" in spec else [model]
+    command = [tsc, *source, "-o", artifact, "--entry", ",".join(entries)]
     if "refused" in spec:
         try:
             run_models.run(command)
