@@ -595,6 +595,10 @@ ts_status kn_emit_clike(const cg_dialect *dialect, kn_kernel *k, ts_str name, ts
     *out_threads = thread_count(&c);
     if (k->attention.is_on)
         unsupported(&c, "attention in one kernel");
+    if (k->next)
+        unsupported(&c, "a kernel of several parts");
+    if (k->contraction.has_line_dim)
+        unsupported(&c, "a convolution line by line");
     if (*out_threads == RT_DIM_UNKNOWN)
         unsupported(&c, "a size that is not known");
     ts_buffer_format(&body, "  ts_long thread = %s;\n  if (thread >= ", dialect->thread);

@@ -93,7 +93,7 @@ static void plan_lines(const kn_kernel *k, kn_plan *p) {
     int64_t step = c->stride_h * p->planes * p->line_floats * kn_left_bytes(c);
     int64_t lines = 64 * 1024 / step, most = (c->out_h + 15) / 16;
     lines = lines < 1 ? 1 : lines > 8 ? 8 : lines;
-    p->out_lines = lines > most ? most : lines;
+    p->out_lines = c->has_line_dim ? 1 : lines > most ? most : lines;
     p->in_lines = (p->out_lines - 1) * c->stride_h + (c->kernel_h - 1) * c->dilation_h + 1;
 }
 

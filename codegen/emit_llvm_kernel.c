@@ -800,16 +800,28 @@ static void emit_nest(kn_emitter *e) {
     e->width = e->lanes;
 }
 
+/* Items [e->begin, e->end) of one part. */
+static void emit_part(kn_emitter *e) {
+    kn_kernel *k = e->k;
+    /* Planning again sets what the first part holds for all of them. */
+    rt_dim items = k->work_items, scratch = k->scratch_bytes;
+    double flops = k->flops;
+    if (k->contraction.is_on)
+        kn_emit_contraction(e);
+    else if (k->attention.is_on)
+        kn_emit_attention(e);
+    else if (!kn_emit_window(e))
+        emit_nest(e);
+    k->work_items = items;
+    k->scratch_bytes = scratch;
+    k->flops = flops;
+}
+
 void kn_emit_llvm(cg_unit *unit, kn_kernel *k, LLVMValueRef function) {
     kn_emitter e;
     kn_emitter_start(&e, unit, k, function);
-    if (k->contraction.is_on) {
-        kn_emit_contraction(&e);
-    } else if (k->attention.is_on) {
-        kn_emit_attention(&e);
-    } else if (!k->next) {
-        if (!kn_emit_window(&e))
-            emit_nest(&e);
+    if (!k->next) {
+        emit_part(&e);
     } else {
         /* Items of the parts stand behind one another. */
         LLVMValueRef first = kn_i64(&e, 0);
@@ -820,7 +832,7 @@ void kn_emit_llvm(cg_unit *unit, kn_kernel *k, LLVMValueRef function) {
             LLVMValueRef end = kn_sub(&e, LLVMGetParam(function, 3), first);
             e.begin = kn_max(&e, begin, kn_i64(&e, 0));
             e.end = kn_min(&e, end, count);
-            emit_nest(&e);
+            emit_part(&e);
             first = kn_add(&e, first, count);
         }
     }

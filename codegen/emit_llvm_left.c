@@ -11,6 +11,12 @@ LLVMValueRef kn_float_address(kn_emitter *e, LLVMValueRef base, LLVMValueRef ind
 /* Splits m into image, out_h, out_w. */
 static void split_row(kn_emitter *e, LLVMValueRef m, LLVMValueRef out[3]) {
     kn_contraction *c = &e->k->contraction;
+    if (c->has_line_dim) {
+        out[0] = kn_i64(e, 0);
+        out[1] = e->index[c->line_dim];
+        out[2] = m;
+        return;
+    }
     LLVMValueRef ow = kn_size(e, c->out_w), oh = kn_size(e, c->out_h);
     LLVMValueRef line = LLVMBuildUDiv(e->b, m, ow, "");
     out[2] = kn_sub(e, m, kn_mul(e, line, ow));
@@ -239,7 +245,9 @@ static void emit_lines(kn_emitter *e, kn_pieces *x) {
         end = p->line_floats;
     if (begin > p->line_floats)
         begin = p->line_floats;
-    LLVMValueRef out_h = LLVMBuildUDiv(e->b, x->row_begin, kn_size(e, c->out_w), "");
+    LLVMValueRef out_h = c->has_line_dim
+                             ? e->index[c->line_dim]
+                             : LLVMBuildUDiv(e->b, x->row_begin, kn_size(e, c->out_w), "");
     LLVMValueRef h0 = origin(e, out_h, c->stride_h, c->pad_h);
     kn_loop line, plane;
     kn_loop_begin(e, &line, kn_i64(e, 0), kn_i64(e, p->in_lines), 1, NULL, 0);

@@ -111,6 +111,9 @@ typedef struct kn_contraction {
     rt_dim image_stride, h_stride, w_stride; /* of the input, elements; channels left_k apart */
     rt_dim input_h, input_w, out_h, out_w;
     int64_t kernel_h, kernel_w, stride_h, stride_w, dilation_h, dilation_w, pad_h, pad_w;
+    /* Where out_h is a batch dim, because lines of the result lie apart: m is out_w alone. */
+    bool has_line_dim;
+    int line_dim;
     int64_t channels; /* of one tap */
     int64_t term_c, term_h, term_w;
     int winograd;     /* CONVOLUTION: outputs of a tile along a side (winograd.c); 0: a direct sum */

@@ -45,6 +45,7 @@ typedef struct lowering {
     lw_memo *memos; /* by value->number */
     uint32_t memo_count;
     int depth;
+    bool is_scheduled; /* the parts of the kernel are */
 } lowering;
 
 int lw_fail(lowering *l, const ir_op *op, const char *why);

@@ -355,9 +355,10 @@ ts_status cg_lower_kernel(cg_unit *unit, const ir_op *op, cg_kernel *out) {
                        : is_attention ? lw_attention(&l, &attention)
                        : l.anchor     ? lw_anchor(&l)
                                       : build_nest(&l);
-    if (!status && !concat)
+    bool is_scheduled = concat || l.is_scheduled;
+    if (!status && !is_scheduled)
         status = kn_schedule(l.k, unit->target);
-    if (!status && !concat)
+    if (!status && !is_scheduled)
         status = kn_check_supported(l.k, unit->target);
     if (!status && l.k->scratch_bytes == RT_DIM_UNKNOWN)
         status = ts_error_at(TS_ERR_UNSUPPORTED, op->place, "scratch of unknown size");

@@ -124,6 +124,8 @@ static void drop_dim(kn_kernel *k, int d) {
         drop_stride(&k->contraction.right, d);
         if (d <= k->contraction.batch_count)
             k->contraction.batch_count--;
+        if (d < k->contraction.line_dim)
+            k->contraction.line_dim--;
     }
     for (int i = d; i + 1 < k->dim_count; i++)
         k->dims[i] = k->dims[i + 1];
@@ -182,6 +184,9 @@ static void merge_batch_dims(kn_kernel *k) {
     kn_contraction *c = &k->contraction;
     bool has_images = c->left_kind == KN_LEFT_CONVOLUTION || c->kernel_h > 0;
     for (int d = c->batch_count - 1; d >= 0; d--) {
+        if (c->has_line_dim && (d == c->line_dim || d + 1 == c->line_dim) &&
+            (d == c->line_dim || k->dims[d].size != 1))
+            continue; /* addresses are made of its index */
         if (k->dims[d].size == 1) {
             drop_dim(k, d);
             continue;

@@ -93,7 +93,8 @@ static const struct {
     {"mm", IR_A_MATMUL},              {"bmm", IR_A_MATMUL},
     {"addmm", IR_A_ADDMM},            {"baddbmm", IR_A_ADDMM},
     {"conv1d", IR_A_CONVOLUTION},     {"conv2d", IR_A_CONVOLUTION},
-    {"convolution", IR_A_CONVOLUTION}, {"max_pool1d", IR_A_MAX_POOL},
+    {"convolution", IR_A_CONVOLUTION}, {"conv_transpose1d", IR_A_CONVOLUTION},
+    {"conv_transpose2d.input", IR_A_CONVOLUTION}, {"max_pool1d", IR_A_MAX_POOL},
     {"max_pool2d", IR_A_MAX_POOL},    {"avg_pool1d", IR_A_AVG_POOL},
     {"avg_pool2d", IR_A_AVG_POOL},
 };
@@ -336,17 +337,18 @@ static bool convolution_fits(ir_module *m, const ir_op *op) {
     const ir_value *x = ir_core_operand(m, op, "input"), *w = ir_core_operand(m, op, "weight");
     const ir_value *transposed = ir_core_operand(m, op, "transposed");
     const ir_value *groups = ir_core_operand(m, op, "groups");
-    bool is_transposed;
+    ts_str name = rt_op_name(op->core);
+    bool is_transposed = same_name(name, "conv_transpose1d") || same_name(name, "conv_transpose2d.input");
     int64_t g;
     if (!is_float_matrix(x) || !is_const_tensor(w) || !is_float_matrix(w) ||
         w->type->rank != x->type->rank || x->type->rank < 3 || x->type->rank > 4 ||
         !rt_dim_is_constant(x->type->dims[1]) || !optional_floats(ir_core_operand(m, op, "bias")))
         return false;
-    if (transposed && (!ir_const_bool(transposed, &is_transposed) || is_transposed))
+    if (transposed && !ir_const_bool(transposed, &is_transposed))
         return false;
     return groups && ir_const_int(groups, &g) && g >= 1 && const_ints(m, op, "stride") &&
            const_ints(m, op, "padding") && const_ints(m, op, "dilation") &&
-           x->type->dims[1] == w->type->dims[1] * g;
+           x->type->dims[1] == (is_transposed ? w->type->dims[0] : w->type->dims[1] * g);
 }
 
 static bool pool_fits(ir_module *m, const ir_op *op, ir_anchor a) {

@@ -101,6 +101,8 @@ static bool may_be_shared(folder *fo, const ir_value *r) {
         /* Readers only: as for a list that an operator list(...) makes. */
         return ir_list_is_stable(r);
     }
+    if (r->type->kind == IR_ANY) /* of unlike items, or at an index that was none; see fold_core */
+        return ir_is_core(r->def, OP_prim_tuple_getitem);
     if (r->type->kind != IR_TENSOR)
         return false;
     if (!fo->alias)
@@ -207,10 +209,12 @@ static ts_status fold_core(folder *fo, ir_op *op) {
         ts_status_release(status); /* run time reports it, if it gets there */
         return NULL;
     }
-    bool too_long = out.tag == RT_TAG_LIST && out.as.list->count > LIST_ITEMS;
+    bool stays = out.tag == RT_TAG_LIST && out.as.list->count > LIST_ITEMS;
+    if (op->results[0]->type->kind == IR_ANY && ir_type_is_mutable(ir_type_of_value(fo->m, out)))
+        stays = true; /* an object that others may change */
     if (out.tag == RT_TAG_TENSOR)
         fo->work += (uint64_t)out.as.tensor->element_count / 64;
-    if (!too_long && out.tag != RT_TAG_UNINITIALIZED)
+    if (!stays && out.tag != RT_TAG_UNINITIALIZED)
         replace_with_constant(fo, op, out, constant_type(fo->m, out, op->results[0]->type));
     rt_release(out);
     return NULL;

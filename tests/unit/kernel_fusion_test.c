@@ -543,6 +543,39 @@ START_TEST(convolution_shapes) {
 }
 END_TEST
 
+/* Transposed: in, h, w, out of a group, kernel, stride, pad, output padding, dilation, groups. */
+static const int transposed_cases[][10] = {
+    {16, 5, 7, 12, 2, 2, 0, 0, 1, 1},  {20, 6, 5, 33, 4, 2, 1, 0, 1, 1}, {3, 7, 9, 8, 3, 2, 1, 1, 1, 1},
+    {8, 4, 6, 5, 2, 3, 0, 1, 1, 2},    {32, 5, 5, 16, 5, 3, 2, 2, 2, 1}, {16, 6, 6, 16, 3, 1, 1, 0, 1, 1},
+};
+
+START_TEST(transposed_convolutions) {
+    const int *c = transposed_cases[_i];
+    int oh = (c[1] - 1) * c[5] - 2 * c[6] + c[8] * (c[4] - 1) + c[7] + 1;
+    int ow = (c[2] - 1) * c[5] - 2 * c[6] + c[8] * (c[4] - 1) + c[7] + 1, out = c[3] * c[9];
+    for (int channels_last = 0; channels_last < 2; channels_last++) {
+        char text[2000], first[400] = "", result[64];
+        if (channels_last)
+            snprintf(first, sizeof first,
+                     "  %%v = const @v_%d_%d_1_1 : float32[%d,%d,1,1]\n"
+                     "  %%m = conv2d(%%x, %%v, none, [1, 1], [0, 0], [1, 1], 1) : float32[2,%d,%d,%d]\n",
+                     c[0], c[0], c[0], c[0], c[0], c[1], c[2]);
+        snprintf(result, sizeof result, "float32[2,%d,%d,%d]", out, oh, ow);
+        int length = snprintf(
+            text, sizeof text,
+            "func @forward(%%x: float32[2,%d,%d,%d]) -> %s entry {\n%s"
+            "  %%w = const @w_%d_%d_%d_%d : float32[%d,%d,%d,%d]\n  %%b = const @b_%d : float32[%d]\n"
+            "  %%a = conv_transpose2d.input(%%%s, %%w, %%b, [%d, %d], [%d, %d], [%d, %d], %d, [%d, %d]) : %s\n"
+            "  %%r = hardswish(%%a) : %s\n  return %%r\n}\n",
+            c[0], c[1], c[2], result, first, c[0], c[3], c[4], c[4], c[0], c[3], c[4], c[4], out, out,
+            channels_last ? "m" : "x", c[5], c[5], c[6], c[6], c[7], c[7], c[9], c[8], c[8], result,
+            result);
+        ck_assert_int_lt(length, (int)sizeof text);
+        check_text(text, 1 + channels_last, 2e-5, 0);
+    }
+}
+END_TEST
+
 START_TEST(composites) {
     check_text("func @forward(%x: float32[2,20], %h: float32[2,24], %c: float32[2,24]) -> Tuple[float32[2,24], float32[2,24]] entry {\n"
                "  %wi = const @w_96_20 : float32[96,20]\n"
@@ -639,6 +672,8 @@ int main(void) {
     tcase_add_test(tc, symbolic_attention);
     tcase_add_test(tc, masked_attention);
     tcase_add_test(tc, convolutions);
+    tcase_add_loop_test(tc, transposed_convolutions, 0,
+                        (int)(sizeof transposed_cases / sizeof *transposed_cases));
     tcase_add_loop_test(tc, convolution_shapes, 0,
                         (int)(sizeof convolution_cases / sizeof *convolution_cases));
     tcase_add_test(tc, composites);
