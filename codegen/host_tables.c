@@ -1,6 +1,8 @@
 /* codegen/host_tables.c - the tables of a program as the bytes of the PROGRAM section. The order
  * here is the order in runtime/program.c; docs/artifact.md lists the fields. */
 #include "codegen/host_program.h"
+
+#include "ir/live_memory.h"
 #include "runtime/values/packed.h"
 
 #ifndef TSC_VERSION
@@ -222,7 +224,17 @@ static void put_entry(cg_program *p, const cg_entry_row *row, ts_buffer *b) {
 
 /* ---- the section ---- */
 
-static void put_meta(const cg_options *options, ts_buffer *b) {
+/* memory.ENTRY: what a run of it needs. */
+static void put_memory(cg_program *p, ts_buffer *b) {
+    for (size_t i = 0; i < p->entry_count; i++) {
+        ir_function *f = p->entries[i].function;
+        ir_live_memory need = ir_live_memory_of(p->ir, f);
+        tsm_put_str(b, ts_arena_format(p->arena, "memory.%.*s", TS_STR_ARG(f->name)));
+        tsm_put_str(b, ir_live_memory_text(p->ir, &need));
+    }
+}
+
+static void put_meta(cg_program *p, const cg_options *options, ts_buffer *b) {
     ts_buffer levels = {0};
     for (size_t i = 0; i < options->level_count; i++)
         ts_buffer_format(&levels, "%s%s", i ? "," : "", options->levels[i]->name);
@@ -235,7 +247,7 @@ static void put_meta(const cg_options *options, ts_buffer *b) {
                      options->fast_math ? " --fast-math" : "", weights[options->weights_dtype],
                      options->computes_bf16 ? " --dtype=bf16" : "",
                      options->no_winograd ? " --no-winograd" : "");
-    tsm_put_u32(b, 5);
+    tsm_put_u32(b, 5 + (uint32_t)p->entry_count);
     tsm_put_str(b, TS_STR("compiler"));
     tsm_put_str(b, TS_STR("tsc " TSC_VERSION));
     tsm_put_str(b, TS_STR("source"));
@@ -248,6 +260,7 @@ static void put_meta(const cg_options *options, ts_buffer *b) {
                                                                  : "cpu"));
     tsm_put_str(b, TS_STR("options"));
     tsm_put_str(b, (ts_str){text.data, text.length});
+    put_memory(p, b);
     ts_buffer_deinit(&levels);
     ts_buffer_deinit(&text);
 }
@@ -274,7 +287,7 @@ ts_status cg_program_write(cg_program *p, const cg_options *options, ts_buffer *
         return status;
     }
     symbol_table symbols = {0};
-    put_meta(options, b);
+    put_meta(p, options, b);
     tsm_put_u32(b, (uint32_t)p->string_count);
     for (size_t i = 0; i < p->string_count; i++)
         tsm_put_str(b, p->strings[i]);

@@ -131,6 +131,16 @@ const char *tsrt_model_dynamic_operators(const tsrt_model *model, size_t entry) 
     return model->program.entries[entry].dynamic_text.data;
 }
 
+const char *tsrt_model_memory(const tsrt_model *model, size_t entry) {
+    const rt_program *p = &model->program;
+    for (size_t i = 0; entry < p->entry_count && i < p->meta_count; i++)
+        if (ts_str_starts_with(p->meta_keys[i], "memory.") &&
+            ts_str_is((ts_str){p->meta_keys[i].data + 7, p->meta_keys[i].length - 7},
+                      p->entries[entry].name.data))
+            return p->meta_values[i].data;
+    return "";
+}
+
 /* ---- errors ---- */
 
 static ts_status in(const tsrt_status *status) { return (ts_status)(uintptr_t)status; }

@@ -13,6 +13,7 @@ typedef struct block { /* while it is free, its first bytes link it */
 } block;
 
 struct rt_pool {
+    rt_account account; /* first: what kernels allocate themselves counts here */
     atomic_size_t references;
     pthread_mutex_t lock;
     block *free_lists[CLASS_COUNT];
@@ -35,11 +36,48 @@ static int size_class(size_t bytes) {
     return c;
 }
 
+/* Counts the bytes as held; false where that is over the limit. */
+static bool hold(rt_pool *pool, uint64_t bytes) {
+    if (pool->limit && (bytes > pool->limit || pool->held > pool->limit - bytes))
+        return false;
+    pool->held += bytes;
+    if (pool->held > pool->peak)
+        pool->peak = pool->held;
+    return true;
+}
+
+static ts_status over_limit(const rt_pool *pool) {
+    return ts_error_make(TS_ERR_NO_MEMORY, "the session's memory limit of %llu bytes is met",
+                         (unsigned long long)pool->limit);
+}
+
+static ts_status take(rt_account *account, size_t bytes) {
+    rt_pool *pool = (rt_pool *)account;
+    pthread_mutex_lock(&pool->lock);
+    bool ok = hold(pool, bytes);
+    pthread_mutex_unlock(&pool->lock);
+    if (!ok)
+        return over_limit(pool);
+    atomic_fetch_add_explicit(&pool->references, 1, memory_order_relaxed);
+    return NULL;
+}
+
+static void give(rt_account *account, size_t bytes) {
+    rt_pool *pool = (rt_pool *)account;
+    pthread_mutex_lock(&pool->lock);
+    pool->held -= bytes;
+    pthread_mutex_unlock(&pool->lock);
+    rt_pool_release(pool);
+}
+
+rt_account *rt_pool_account(rt_pool *pool) { return &pool->account; }
+
 ts_status rt_pool_make(rt_pool **out) {
     rt_pool *pool = calloc(1, sizeof *pool);
     *out = pool;
     if (!pool)
         return ts_no_memory();
+    pool->account = (rt_account){take, give};
     atomic_init(&pool->references, 1);
     pthread_mutex_init(&pool->lock, NULL);
     return NULL;
@@ -80,21 +118,15 @@ ts_status rt_pool_storage(rt_pool *pool, size_t bytes, rt_storage **out) {
         return ts_no_memory();
     size_t room = class_bytes(c);
     pthread_mutex_lock(&pool->lock);
-    bool over = pool->limit && pool->held + room > pool->limit;
+    bool over = !hold(pool, room);
     block *b = over ? NULL : pool->free_lists[c];
     if (b)
         pool->free_lists[c] = b->next;
     else
         pool->allocations += !over;
-    if (!over) {
-        pool->held += room;
-        if (pool->held > pool->peak)
-            pool->peak = pool->held;
-    }
     pthread_mutex_unlock(&pool->lock);
     if (over)
-        return ts_error_make(TS_ERR_NO_MEMORY, "the session's memory limit of %llu bytes is met",
-                             (unsigned long long)pool->limit);
+        return over_limit(pool);
     if (!b)
         b = aligned_alloc(BLOCK_ALIGN, (room + BLOCK_ALIGN - 1) / BLOCK_ALIGN * BLOCK_ALIGN);
     ts_status status = b ? rt_storage_wrap(b, bytes, give_back, pool, out) : ts_no_memory();

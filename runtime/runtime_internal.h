@@ -158,6 +158,7 @@ uint64_t rt_now_ns(void);
 typedef struct rt_pool rt_pool; /* counted: a storage keeps its pool */
 ts_status rt_pool_make(rt_pool **out) TS_WARN_UNUSED;
 void rt_pool_release(rt_pool *pool);
+rt_account *rt_pool_account(rt_pool *pool); /* for rt_account_use */
 void rt_pool_set_limit(rt_pool *pool, uint64_t bytes);
 ts_status rt_pool_storage(rt_pool *pool, size_t bytes, rt_storage **out) TS_WARN_UNUSED;
 void rt_pool_statistics(rt_pool *pool, uint64_t *out_held, uint64_t *out_peak,

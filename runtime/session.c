@@ -307,7 +307,9 @@ tsrt_status *tsrt_run(tsrt_session *session, size_t entry, tsrt_value *const *ar
     uint64_t begin = rt_now_ns();
     session->deadline_ns = o.deadline_ns;
     rt_value out = rt_none();
+    rt_account *before = rt_account_use(rt_pool_account(session->pool));
     status = run_entry(session, &session->model->program.entries[entry], args, arg_count, &out);
+    rt_account_use(before);
     session->deadline_ns = 0;
     if (ts_status_code(status) == TS_ERR_CANCELLED)
         atomic_store(&session->is_cancelled, 0);

@@ -158,6 +158,10 @@ TSRT_API tsrt_status *tsrt_model_get_output(const tsrt_model *model, size_t entr
                                             tsrt_port_info *out_info);
 /* The operators that take the dynamic path, one a line: "name xCOUNT file:line". Lent. */
 TSRT_API const char *tsrt_model_dynamic_operators(const tsrt_model *model, size_t entry);
+/* What a run needs for the results of compiled kernels: the arena, how much of it is alive at once at
+ * most, and a formula of the sizes' letters for that and all other results. Lent; "" where the file
+ * does not say. Since 0.1. */
+TSRT_API const char *tsrt_model_memory(const tsrt_model *model, size_t entry);
 
 /* ================= sessions ================= */
 

@@ -176,6 +176,15 @@ def main(folder):
     expect("compile with a damaged cache", run(TSC, script, "-o", here("again.tsm"), "--input", "x:float32[N]", "--cache", cache), 0)
     check("same bytes with a damaged cache", open(model, "rb").read() == open(here("again.tsm"), "rb").read())
     safetensors(inputs, [("x", [2], [1.0, 2.0])])
+    big = here("big_tensors.py")
+    with open(big, "w") as f:
+        f.write("import torch\n\n\ndef f(n: int):\n    x = torch.eye(n).double()\n    y = torch.linalg.inv(x)\n    return y.sum()\n")
+    expect("compile big", run(TSC, big, "--entry", "f", "-o", here("big.tsm")), 0)
+    with open(here("big.json"), "w") as f:
+        f.write("[600]")
+    expect("within the limit", run(TSRUN, here("big.tsm"), "--args", here("big.json"), "--memory-limit", "50000000"), 0, "600")
+    expect("over the limit", run(TSRUN, here("big.tsm"), "--args", here("big.json"), "--memory-limit", "4000000"), 1, "memory limit")
+    expect("memory of a run", run(TSRUN, "info", model), 0, "with all results of kernels: 4*N")
     expect("default of an input", run(TSRUN, model, "--inputs", inputs), 0, "n is 2")
     code, out, err = run(TSRUN, model, "--inputs", inputs, "--output", here("o.st"))
     check("stdout is the model's", code == 0 and out == "n is 2\n", out + err)

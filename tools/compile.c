@@ -8,6 +8,7 @@
 
 #include "frontend/archive/archive.h"
 #include "frontend/ast.h"
+#include "ir/live_memory.h"
 #include "passes/passes.h"
 #include "runtime/base/file.h"
 #ifdef TS_HAVE_LLVM
@@ -278,7 +279,7 @@ static void stats(compilation *c) {
     if (!c->options->want_stats || !c->callbacks->note)
         return;
     ts_buffer text = {0};
-    for (const ir_function *f = c->module->functions; f; f = f->next) {
+    for (ir_function *f = c->module->functions; f; f = f->next) {
         op_counts n = {0};
         if (f->body)
             count_block(f->body, &n, 0);
@@ -286,6 +287,11 @@ static void stats(compilation *c) {
                          "container operators on the dynamic path\n",
                          f->is_entry ? "entry" : "function", TS_STR_ARG(f->name), n.ops, n.kernels,
                          n.dynamic);
+        if (f->is_entry && f->body) {
+            ir_live_memory need = ir_live_memory_of(c->module, f);
+            ts_str memory = ir_live_memory_text(c->module, &need);
+            ts_buffer_format(&text, "  memory of a run: %.*s\n", TS_STR_ARG(memory));
+        }
     }
     ts_buffer_format(&text, "memory of the compilation: %zu bytes\n", ts_arena_bytes(c->arena));
     if (!text.failed && text.length)

@@ -19,7 +19,10 @@ static ts_status put_entry(const tsrt_model *model, size_t index, ts_buffer *out
     }
     ts_buffer_format(out, "  compiled: %zu operators in %zu kernels; dynamic: %zu operators\n",
                      entry.compiled_count, entry.kernel_count, entry.dynamic_count);
-    if (entry.arena_bytes >= 0)
+    const char *memory = tsrt_model_memory(model, index);
+    if (memory[0])
+        ts_buffer_format(out, "  memory of a run: %s\n", memory);
+    else if (entry.arena_bytes >= 0)
         ts_buffer_format(out, "  memory of a run: %lld bytes\n", (long long)entry.arena_bytes);
     const char *dynamic = tsrt_model_dynamic_operators(model, index);
     for (const char *p = dynamic; p && *p;) {

@@ -21,6 +21,7 @@ static const option_row rows[] = {
     {"How:", NULL, OPTION_HEADING, NULL, NULL, NULL},
     {"--threads", NULL, OPTION_VALUE, "N", "at most so many threads [what the process may use]",
      NULL},
+    {"--memory-limit", NULL, OPTION_VALUE, "BYTES", "of tensors that a run may hold at once [no limit]", NULL},
     {"--device", NULL, OPTION_VALUE, "NAME", "cpu, cuda[:N], opencl[:N], auto", NULL},
     {"--fallback", NULL, OPTION_VALUE, "cpu", "run there where the device is missing", NULL},
     {"--seed", NULL, OPTION_VALUE, "N", "seed of the session's random numbers", NULL},
@@ -243,6 +244,9 @@ static ts_status open_session(run *r, const char *path) {
     TS_TRY(options_number(r->line, "--threads", 1, 1024, &threads));
     TS_TRY(options_number(r->line, "--seed", INT64_MIN, INT64_MAX, &seed));
     o.threads = (int)threads;
+    int64_t limit = 0;
+    TS_TRY(options_number(r->line, "--memory-limit", 1, INT64_MAX, &limit));
+    o.memory_limit = (uint64_t)limit;
     o.has_seed = options_has(r->line, "--seed");
     o.seed = (uint64_t)seed;
     o.device = options_get(r->line, "--device");

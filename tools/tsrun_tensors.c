@@ -14,7 +14,7 @@ ts_status tsrun_status(tsrt_status *status) {
     const char *file = tsrt_status_place(status, &length, &line, &column);
     const char *message = tsrt_status_message(status), *trail = tsrt_status_trail(status);
     ts_code code = (ts_code)tsrt_status_code(status);
-    ts_status out = code == TS_ERR_NO_MEMORY
+    ts_status out = code == TS_ERR_NO_MEMORY && !tsrt_status_message(status)[0]
                         ? ts_no_memory()
                     : exception[0] ? ts_raise_str(ts_str_of(exception), ts_str_of(message))
                                    : ts_error_make(code, "%s", message);

@@ -12,20 +12,39 @@ _Static_assert(sizeof(rt_storage) <= STORAGE_ALIGN, "the header fits before the 
 /* Beyond any machine's memory: malloc with overcommit would grant it and the writes would kill. */
 static const size_t storage_limit_bytes = (size_t)1 << 42;
 
+static _Thread_local rt_account *account_of_thread;
+
+rt_account *rt_account_use(rt_account *account) {
+    rt_account *before = account_of_thread;
+    account_of_thread = account;
+    return before;
+}
+
+static void give_back(rt_storage *storage) {
+    rt_account *account = storage->owner;
+    account->give(account, storage->bytes);
+}
+
 ts_status rt_storage_make(size_t bytes, rt_storage **out) {
     *out = NULL;
     size_t total;
+    rt_account *account = account_of_thread;
     if (bytes > storage_limit_bytes || !ts_align_up(bytes, STORAGE_ALIGN, &total))
         return ts_no_memory();
+    if (account)
+        TS_TRY(account->take(account, bytes));
     /* Header and data are one block; data starts at the next multiple of the alignment. */
     rt_storage *storage = aligned_alloc(STORAGE_ALIGN, total + STORAGE_ALIGN);
-    if (!storage)
+    if (!storage) {
+        if (account)
+            account->give(account, bytes);
         return ts_no_memory();
+    }
     atomic_init(&storage->references, 1);
     storage->data = (char *)storage + STORAGE_ALIGN;
     storage->bytes = bytes;
-    storage->release = NULL;
-    storage->owner = NULL;
+    storage->release = account ? give_back : NULL;
+    storage->owner = account;
     storage->is_read_only = false;
     *out = storage;
     return NULL;

@@ -19,6 +19,15 @@ typedef struct rt_storage {
     bool is_read_only;   /* mapped weights: writing raises an internal error, never a fault */
 } rt_storage;
 
+/* Who pays for the memory of new storages. take may refuse; give is called from any thread. */
+typedef struct rt_account {
+    ts_status (*take)(struct rt_account *account, size_t bytes);
+    void (*give)(struct rt_account *account, size_t bytes);
+} rt_account;
+/* From here on rt_storage_make asks this account (NULL: nobody) on this thread; gives the one before.
+ * A session sets its own for the time of a call, since kernels do not know for whom they work. */
+rt_account *rt_account_use(rt_account *account);
+
 struct rt_tensor {
     rt_counted base;
     int8_t dtype;        /* rt_dtype */
