@@ -143,6 +143,9 @@ void host_add_symbol(host_function *f, rt_dim d, LLVMValueRef value, bool is_gue
 LLVMValueRef host_symbol_value(host_function *f, host_symbol *s);
 /* The number of a size; NULL where a symbol is not known here. */
 LLVMValueRef host_dim(host_function *f, rt_dim d);
+/* A branch whose usual way is known: what is rare is laid out of the way. */
+void host_branch(host_function *f, LLVMValueRef condition, LLVMBasicBlockRef then,
+                 LLVMBasicBlockRef otherwise, bool is_likely);
 void host_fail(host_function *f, const ir_op *op, const char *what);
 void host_count(host_function *f, const ir_op *op, bool is_dynamic);
 

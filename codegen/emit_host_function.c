@@ -56,12 +56,14 @@ LLVMValueRef host_call(host_function *f, int service, LLVMValueRef *args, unsign
     return LLVMBuildCall2(f->b, f->hm->service_types[service], callee, args, count, "");
 }
 
-static void set_unlikely(host_function *f, LLVMValueRef branch) {
+void host_branch(host_function *f, LLVMValueRef condition, LLVMBasicBlockRef then,
+                 LLVMBasicBlockRef otherwise, bool is_likely) {
     LLVMContextRef c = f->unit->context;
+    LLVMValueRef branch = LLVMBuildCondBr(f->b, condition, then, otherwise);
     LLVMMetadataRef parts[3] = {
         LLVMMDStringInContext2(c, "branch_weights", 14),
-        LLVMValueAsMetadata(host_word(f, 1)),
-        LLVMValueAsMetadata(host_word(f, 4000)),
+        LLVMValueAsMetadata(host_word(f, is_likely ? 4000 : 1)),
+        LLVMValueAsMetadata(host_word(f, is_likely ? 1 : 4000)),
     };
     LLVMMetadataRef node = LLVMMDNodeInContext2(c, parts, 3);
     unsigned kind = LLVMGetMDKindIDInContext(c, "prof", 4);
@@ -72,7 +74,7 @@ void host_check(host_function *f, LLVMValueRef status) {
     LLVMBasicBlockRef next = host_block(f, "");
     LLVMValueRef failed = LLVMBuildIsNotNull(f->b, status, "");
     LLVMBasicBlockRef from = LLVMGetInsertBlock(f->b);
-    set_unlikely(f, LLVMBuildCondBr(f->b, failed, f->error, next));
+    host_branch(f, failed, f->error, next, false);
     LLVMAddIncoming(f->error_status, &status, &from, 1);
     LLVMPositionBuilderAtEnd(f->b, next);
 }

@@ -234,7 +234,7 @@ static void poll_interrupt(host_function *f) {
     LLVMSetOrdering(flag, LLVMAtomicOrderingMonotonic);
     LLVMBasicBlockRef stop = host_block(f, "interrupted"), go = host_block(f, "");
     LLVMValueRef asked = LLVMBuildICmp(f->b, LLVMIntNE, flag, host_word(f, 0), "");
-    LLVMBuildCondBr(f->b, asked, stop, go);
+    host_branch(f, asked, stop, go, false);
     LLVMPositionBuilderAtEnd(f->b, stop);
     host_check(f, host_call(f, SERVICE_poll, &f->run, 1));
     LLVMBuildBr(f->b, go);

@@ -283,7 +283,7 @@ static void finish_number(lowering *l, V (*make)(lowering *)) {
     }
     LLVMBasicBlockRef fast = host_block(f, ""), slow = host_block(f, "slow"),
                       join = host_block(f, "");
-    LLVMBuildCondBr(f->b, l->ok, fast, slow);
+    host_branch(f, l->ok, fast, slow, true);
     LLVMPositionBuilderAtEnd(f->b, fast);
     V values[2] = {make(l), NULL};
     LLVMBasicBlockRef ends[2] = {LLVMGetInsertBlock(f->b), NULL};
@@ -424,7 +424,7 @@ static bool emit_getitem(host_function *f, const ir_op *op) {
     LLVMBasicBlockRef fast = host_block(f, ""), slow = host_block(f, "slow"),
                       join = host_block(f, "");
     V to = host_set_slot(f, result);
-    LLVMBuildCondBr(f->b, l.ok, fast, slow);
+    host_branch(f, l.ok, fast, slow, true);
     LLVMPositionBuilderAtEnd(f->b, fast);
     V copy[] = {to, item_pointer(f, l.a, l.b)};
     host_call(f, SERVICE_copy, copy, 2);
@@ -458,7 +458,7 @@ static bool emit_setitem(host_function *f, const ir_op *op) {
     index = normal_index(f, index, count, &ok);
     LLVMBasicBlockRef fast = host_block(f, ""), slow = host_block(f, "slow"),
                       join = host_block(f, "");
-    LLVMBuildCondBr(f->b, ok, fast, slow);
+    host_branch(f, ok, fast, slow, true);
     LLVMPositionBuilderAtEnd(f->b, fast);
     host_put_boxed(f, v, item_pointer(f, list, index));
     LLVMBuildBr(f->b, join);
