@@ -439,6 +439,15 @@ static void emit_queries(kn_emitter *e, pieces *x, int vectors) {
     vector_store(e, zero, kn_element(e, x->out, loop.index, e->lanes * 4));
     kn_loop_end(e, &loop, NULL);
     LLVMValueRef end = kn_size(e, k->dims[k->attention.batch_count].size);
+    if (k->attention.ends >= 0) { /* of the query that sees most */
+        LLVMValueRef from = kn_element(e, e->buffers[k->attention.ends], x->first, 8);
+        end = kn_i64(e, 0);
+        kn_loop_begin(e, &loop, kn_i64(e, 0), x->left, 1, &end, 1);
+        LLVMValueRef seen = LLVMBuildLoad2(e->b, e->unit->i64, kn_element(e, from, loop.index, 8), "");
+        end = kn_max(e, loop.phis[0], seen);
+        kn_loop_end(e, &loop, &end);
+        end = loop.exit_phis[0];
+    }
     kn_loop_begin(e, &loop, kn_i64(e, 0), end, p->block, NULL, 0);
     emit_key_block(e, x, loop.index,
                    kn_min(e, kn_sub(e, end, loop.index), kn_i64(e, p->block)));

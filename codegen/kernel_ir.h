@@ -138,6 +138,7 @@ typedef struct kn_attention {
     rt_dim query_row, query_step, key_row, key_step, value_row, value_step, result_row, result_step;
     int score;
     double scale;            /* of TILE, put into the queries */
+    int ends;                /* buffer of int64[queries]: keys from there on weigh nothing; -1 none */
     bool zeroes_empty;       /* a query that sees no key gets zeros, not NaN */
 } kn_attention;
 

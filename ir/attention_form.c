@@ -29,6 +29,16 @@ static bool is_read_inside(const ir_attention *a, const ir_op *op) {
     return true;
 }
 
+/* The same of what the score is made of: neither the queries and keys nor the values. */
+static bool is_read_by_score(const ir_attention *a, const ir_op *op) {
+    for (size_t i = 0; i < op->results[0]->use_count; i++) {
+        const ir_op *user = op->results[0]->uses[i].op;
+        if (user == a->product || user == a->scores)
+            return false;
+    }
+    return is_read_inside(a, op);
+}
+
 static bool is_matrices(const ir_value *v) {
     return ir_type_is_known_tensor(v->type) && v->type->dtype == RT_float32 && v->type->rank >= 2;
 }
@@ -91,26 +101,50 @@ static bool add_scores(ir_module *m, ir_attention *a, ir_op *op) {
            add(a, op);
 }
 
+/* Whether v broadcasts to the scores, and costs little to compute again for each of them. */
+static bool is_cheap_part(ir_module *m, const ir_op *op, const ir_type *to) {
+    const ir_type *t = op->results[0]->type;
+    int lead = to->rank - t->rank;
+    if (lead < 0 || ir_kernel_form_of(m, op) != IR_FORM_POINTWISE || ir_is_heavy_pointwise(op))
+        return false;
+    for (int d = 0; d < t->rank; d++)
+        if (t->dims[d] != 1 && !ir_dim_same(m, t->dims[d], to->dims[d + lead]))
+            return false;
+    return true;
+}
+
 /* Operators before softmax, nearest first, that nobody else reads: pointwise ones of the scores'
- * shape, down to the product. What they read besides are inputs. */
+ * shape (cheap ones of a smaller shape: masks), down to the product. What they read besides are
+ * inputs. */
 static bool add_before(ir_module *m, ir_attention *a, ir_op *at) {
+    enum { MAX_FURTHER = 200 };
     const ir_type *t = a->softened->type;
-    for (ir_op *op = at->previous; op; op = op->previous) {
-        if (ir_effects(op) & IR_EFFECT_WRITES)
-            return false; /* it stands between the operators */
+    int further = 0;
+    for (ir_op *op = at->previous; op && further < MAX_FURTHER; op = op->previous) {
+        further += a->scores != NULL;
+        if (ir_effects(op) & IR_EFFECT_WRITES) /* nothing may be moved behind it */
+            return a->scores != NULL;
         if (op->opcode != IR_OP_CORE || op->result_count != 1 || op->results[0]->use_count == 0 ||
-            !is_read_inside(a, op) || is_member(a, op))
+            !is_read_by_score(a, op) || is_member(a, op))
             continue;
         const ir_type *r = op->results[0]->type;
-        if (!ir_type_is_known_tensor(r) || r->rank != t->rank || !same_dims(m, r, t, t->rank))
+        if (!ir_type_is_known_tensor(r))
             continue;
+        if (r->rank != t->rank || !same_dims(m, r, t, t->rank)) {
+            if (is_cheap_part(m, op, t) && !add(a, op))
+                return false;
+            continue;
+        }
         ir_anchor anchor = ir_anchor_of(op);
-        if (anchor == IR_A_MATMUL)
-            return add_scores(m, a, op);
+        if (anchor == IR_A_MATMUL) {
+            if (a->scores || !add_scores(m, a, op))
+                return false;
+            continue; /* masks may have been made before the scores */
+        }
         if (ir_kernel_form_of(m, op) == IR_FORM_POINTWISE && !add(a, op))
             return false;
     }
-    return false;
+    return a->scores != NULL;
 }
 
 bool ir_attention_of(ir_module *m, ir_op *product, ir_attention *out) {

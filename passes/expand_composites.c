@@ -12,42 +12,36 @@
 #include <string.h>
 
 #include "ir/kernel_form.h"
-#include "passes/pass_internal.h"
+#include "passes/expand.h"
 #include "runtime/values/tensor.h"
 
-typedef struct expander {
-    pass_context *ctx;
-    ir_module *m;
-    ir_builder b;
-} expander;
-
-static const ir_type *float_type(expander *e, int rank, const rt_dim *dims) {
+const ir_type *expand_float_type(expander *e, int rank, const rt_dim *dims) {
     rt_dim *copy = TS_NEW_ARRAY(e->m->arena, rt_dim, (size_t)rank + 1);
     for (int d = 0; d < rank; d++)
         copy[d] = dims[d];
     return ir_type_tensor(e->m, RT_float32, rank, copy, IR_LAYOUT_ANY);
 }
 
-static ir_value *core(expander *e, rt_op op, const ir_type *t, ir_value *const *operands,
+ir_value *expand_core(expander *e, rt_op op, const ir_type *t, ir_value *const *operands,
                       size_t count) {
     ir_value *v = ir_build_core1(&e->b, op, operands, count);
     v->type = t;
     return v;
 }
 
-static ir_value *unary(expander *e, rt_op op, ir_value *x) { return core(e, op, x->type, &x, 1); }
+static ir_value *unary(expander *e, rt_op op, ir_value *x) { return expand_core(e, op, x->type, &x, 1); }
 
-static ir_value *add(expander *e, ir_value *x, ir_value *y) {
+ir_value *expand_add(expander *e, ir_value *x, ir_value *y) {
     ir_value *args[3] = {x, y, ir_build_int(&e->b, 1)};
-    return core(e, OP_add_Tensor, x->type, args, 3);
+    return expand_core(e, OP_add_Tensor, x->type, args, 3);
 }
 static ir_value *sub(expander *e, ir_value *x, ir_value *y) {
     ir_value *args[3] = {x, y, ir_build_int(&e->b, 1)};
-    return core(e, OP_sub_Tensor, x->type, args, 3);
+    return expand_core(e, OP_sub_Tensor, x->type, args, 3);
 }
 static ir_value *mul(expander *e, ir_value *x, ir_value *y) {
     ir_value *args[2] = {x, y};
-    return core(e, OP_mul_Tensor, x->type, args, 2);
+    return expand_core(e, OP_mul_Tensor, x->type, args, 2);
 }
 
 static ir_value *slice(expander *e, ir_value *x, int dim, int64_t start, int64_t count) {
@@ -60,10 +54,10 @@ static ir_value *slice(expander *e, ir_value *x, int dim, int64_t start, int64_t
     const ir_type *t = ir_type_tensor(e->m, x->type->dtype, x->type->rank, copy, IR_LAYOUT_ANY);
     ir_value *args[5] = {x, ir_build_int(&e->b, dim), ir_build_int(&e->b, start),
                          ir_build_int(&e->b, start + count), ir_build_int(&e->b, 1)};
-    return core(e, OP_slice_Tensor, t, args, 5);
+    return expand_core(e, OP_slice_Tensor, t, args, 5);
 }
 
-static bool is_floats(const ir_value *v, int rank) {
+bool expand_is_floats(const ir_value *v, int rank) {
     return v && ir_type_is_known_tensor(v->type) && v->type->dtype == RT_float32 &&
            v->type->rank == rank;
 }
@@ -73,16 +67,16 @@ static bool is_floats(const ir_value *v, int rank) {
 static ir_value *linear(expander *e, ir_value *x, ir_value *w, ir_value *bias) {
     rt_dim dims[2] = {x->type->dims[0], w->type->dims[0]};
     ir_value *args[3] = {x, w, bias};
-    return core(e, OP_linear, float_type(e, 2, dims), args, 3);
+    return expand_core(e, OP_linear, expand_float_type(e, 2, dims), args, 3);
 }
 
 static bool cell_fits(expander *e, const ir_op *op, const ir_value *x, const ir_value *h, int gates) {
     const ir_value *w_ih = op->operands[2], *w_hh = op->operands[3];
-    if (!is_floats(x, 2) || !is_floats(h, 2) || !is_floats(w_ih, 2) || !is_floats(w_hh, 2))
+    if (!expand_is_floats(x, 2) || !expand_is_floats(h, 2) || !expand_is_floats(w_ih, 2) || !expand_is_floats(w_hh, 2))
         return false;
     rt_dim hidden = h->type->dims[1];
     for (size_t i = 4; i < 6; i++)
-        if (op->operands[i]->type->kind != IR_NONE && !is_floats(op->operands[i], 1))
+        if (op->operands[i]->type->kind != IR_NONE && !expand_is_floats(op->operands[i], 1))
             return false;
     return rt_dim_is_constant(hidden) && w_ih->type->dims[0] == hidden * gates &&
            w_hh->type->dims[0] == hidden * gates &&
@@ -97,18 +91,18 @@ static bool expand_lstm_cell(expander *e, ir_op *op) {
         list->def->operand_count != 2 || !ir_list_is_stable(list))
         return false;
     ir_value *x = op->operands[0], *h = list->def->operands[0], *c = list->def->operands[1];
-    if (!cell_fits(e, op, x, h, 4) || !is_floats(c, 2) ||
+    if (!cell_fits(e, op, x, h, 4) || !expand_is_floats(c, 2) ||
         !ir_dim_same(e->m, c->type->dims[1], h->type->dims[1]) ||
         !ir_dim_same(e->m, c->type->dims[0], h->type->dims[0]))
         return false;
     int64_t n = h->type->dims[1];
-    ir_value *gates = add(e, linear(e, h, op->operands[3], op->operands[5]),
+    ir_value *gates = expand_add(e, linear(e, h, op->operands[3], op->operands[5]),
                           linear(e, x, op->operands[2], op->operands[4]));
     ir_value *i = unary(e, OP_sigmoid, slice(e, gates, 1, 0, n));
     ir_value *f = unary(e, OP_sigmoid, slice(e, gates, 1, n, n));
     ir_value *g = unary(e, OP_tanh, slice(e, gates, 1, 2 * n, n));
     ir_value *o = unary(e, OP_sigmoid, slice(e, gates, 1, 3 * n, n));
-    ir_value *c_next = add(e, mul(e, f, c), mul(e, i, g));
+    ir_value *c_next = expand_add(e, mul(e, f, c), mul(e, i, g));
     ir_value *h_next = mul(e, o, unary(e, OP_tanh, c_next));
     pass_replace(e->m, op->results[0], h_next);
     pass_replace(e->m, op->results[1], c_next);
@@ -122,12 +116,12 @@ static bool expand_gru_cell(expander *e, ir_op *op) {
     int64_t n = h->type->dims[1];
     ir_value *gi = linear(e, x, op->operands[2], op->operands[4]);
     ir_value *gh = linear(e, h, op->operands[3], op->operands[5]);
-    ir_value *r = unary(e, OP_sigmoid, add(e, slice(e, gi, 1, 0, n), slice(e, gh, 1, 0, n)));
-    ir_value *z = unary(e, OP_sigmoid, add(e, slice(e, gi, 1, n, n), slice(e, gh, 1, n, n)));
+    ir_value *r = unary(e, OP_sigmoid, expand_add(e, slice(e, gi, 1, 0, n), slice(e, gh, 1, 0, n)));
+    ir_value *z = unary(e, OP_sigmoid, expand_add(e, slice(e, gi, 1, n, n), slice(e, gh, 1, n, n)));
     ir_value *candidate = unary(
-        e, OP_tanh, add(e, slice(e, gi, 1, 2 * n, n), mul(e, r, slice(e, gh, 1, 2 * n, n))));
+        e, OP_tanh, expand_add(e, slice(e, gi, 1, 2 * n, n), mul(e, r, slice(e, gh, 1, 2 * n, n))));
     /* (1 - z) * n + z * h as PyTorch's kernel sums it: (h - n) * z + n */
-    ir_value *next = add(e, mul(e, sub(e, h, candidate), z), candidate);
+    ir_value *next = expand_add(e, mul(e, sub(e, h, candidate), z), candidate);
     pass_replace(e->m, op->results[0], next);
     return true;
 }
@@ -148,10 +142,10 @@ static ir_value *select_at(expander *e, ir_value *x, ir_value *index) {
         dims[d] = x->type->dims[d + 1];
     const ir_type *t = ir_type_tensor(e->m, x->type->dtype, x->type->rank - 1, dims, IR_LAYOUT_ANY);
     ir_value *args[3] = {x, ir_build_int(&e->b, 0), index};
-    return core(e, OP_select_int, t, args, 3);
+    return expand_core(e, OP_select_int, t, args, 3);
 }
 
-static ir_value *size_value(expander *e, rt_dim d) {
+ir_value *expand_size(expander *e, rt_dim d) {
     if (rt_dim_is_constant(d))
         return ir_build_int(&e->b, d);
     const ir_type *t = ir_type_simple(e->m, IR_INT);
@@ -178,17 +172,17 @@ static ir_value *step_gates(expander *e, const layer *l, ir_value *sum, ir_value
         ir_value *f = unary(e, OP_sigmoid, slice(e, sum, 1, n, n));
         ir_value *g = unary(e, OP_tanh, slice(e, sum, 1, 2 * n, n));
         ir_value *o = unary(e, OP_sigmoid, slice(e, sum, 1, 3 * n, n));
-        *c = add(e, mul(e, f, *c), mul(e, i, g));
+        *c = expand_add(e, mul(e, f, *c), mul(e, i, g));
         return mul(e, o, unary(e, OP_tanh, *c));
     }
     ir_value *r = unary(e, OP_sigmoid,
-                        add(e, slice(e, sum, 1, 0, n), slice(e, hidden_sum, 1, 0, n)));
+                        expand_add(e, slice(e, sum, 1, 0, n), slice(e, hidden_sum, 1, 0, n)));
     ir_value *z = unary(e, OP_sigmoid,
-                        add(e, slice(e, sum, 1, n, n), slice(e, hidden_sum, 1, n, n)));
+                        expand_add(e, slice(e, sum, 1, n, n), slice(e, hidden_sum, 1, n, n)));
     ir_value *candidate =
-        unary(e, OP_tanh, add(e, slice(e, sum, 1, 2 * n, n),
+        unary(e, OP_tanh, expand_add(e, slice(e, sum, 1, 2 * n, n),
                               mul(e, r, slice(e, hidden_sum, 1, 2 * n, n))));
-    return add(e, mul(e, sub(e, h, candidate), z), candidate);
+    return expand_add(e, mul(e, sub(e, h, candidate), z), candidate);
 }
 
 /* Emits a layer in one direction; returns [steps, batch, hidden], final states in l->h and l->c. */
@@ -196,10 +190,10 @@ static ir_value *emit_layer(expander *e, layer *l) {
     ir_module *m = e->m;
     rt_dim dims[3] = {l->x->type->dims[0], l->x->type->dims[1], l->w_ih->type->dims[0]};
     ir_value *linear_args[3] = {l->x, l->w_ih, l->b_ih};
-    ir_value *inputs = core(e, OP_linear, float_type(e, 3, dims), linear_args, 3);
+    ir_value *inputs = expand_core(e, OP_linear, expand_float_type(e, 3, dims), linear_args, 3);
     const ir_type *tensors = ir_type_list(m, ir_type_any_tensor(m));
     ir_value *outs = ir_build_op(&e->b, IR_OP_LIST, NULL, 0, &tensors, 1)->results[0];
-    ir_value *steps = size_value(e, dims[0]);
+    ir_value *steps = expand_size(e, dims[0]);
     ir_value *carried[2] = {l->h, l->c};
     size_t count = l->gates == 4 ? 2 : 1;
     ir_op *loop = ir_build_loop(&e->b, steps, ir_build_bool(&e->b, true), carried, count);
@@ -216,7 +210,7 @@ static ir_value *emit_layer(expander *e, layer *l) {
     }
     ir_value *input = select_at(e, inputs, index);
     ir_value *product = linear(e, h, l->w_hh, l->b_hh);
-    ir_value *sum = l->gates == 4 ? add(e, product, input) : input;
+    ir_value *sum = l->gates == 4 ? expand_add(e, product, input) : input;
     ir_value *next = step_gates(e, l, sum, product, h, &c);
     ir_value *append[2] = {outs, next};
     ir_build_core(&e->b, OP_append_t, append, 2);
@@ -232,7 +226,7 @@ static ir_value *emit_layer(expander *e, layer *l) {
     }
     dims[2] = l->h->type->dims[1];
     ir_value *stacked = stack(e, NULL, 0, outs);
-    stacked->type = float_type(e, 3, dims);
+    stacked->type = expand_float_type(e, 3, dims);
     return stacked;
 }
 
@@ -270,14 +264,14 @@ static bool expand_recurrent(expander *e, ir_op *op, int gates) {
     ir_value *c0 = is_lstm ? states[1] : NULL;
     size_t directions = both ? 2 : 1, per = biases ? 4 : 2;
     if (layers < 1 || layers > 8 || param_count != (size_t)layers * directions * per ||
-        (train && dropout != 0) || !is_floats(x, 3) || !is_floats(h0, 3) ||
-        (is_lstm && !is_floats(c0, 3)) || !rt_dim_is_constant(h0->type->dims[2]))
+        (train && dropout != 0) || !expand_is_floats(x, 3) || !expand_is_floats(h0, 3) ||
+        (is_lstm && !expand_is_floats(c0, 3)) || !rt_dim_is_constant(h0->type->dims[2]))
         return false;
     rt_dim hidden = h0->type->dims[2], batch = x->type->dims[batch_first ? 0 : 1];
     rt_dim features = x->type->dims[2];
     for (size_t i = 0; i < param_count; i++) {
         bool is_weight = i % per < 2;
-        if (!is_floats(params[i], is_weight ? 2 : 1) || params[i]->type->dims[0] != hidden * gates)
+        if (!expand_is_floats(params[i], is_weight ? 2 : 1) || params[i]->type->dims[0] != hidden * gates)
             return false;
         if (i % per == 0) {
             rt_dim wanted = i < directions * per ? features : hidden * (rt_dim)directions;
@@ -295,7 +289,7 @@ static bool expand_recurrent(expander *e, ir_op *op, int gates) {
     if (batch_first) {
         rt_dim dims[3] = {x->type->dims[1], x->type->dims[0], features};
         ir_value *args[3] = {x, ir_build_int(&e->b, 0), ir_build_int(&e->b, 1)};
-        x = core(e, OP_transpose_int, float_type(e, 3, dims), args, 3);
+        x = expand_core(e, OP_transpose_int, expand_float_type(e, 3, dims), args, 3);
     }
     ir_value *last_h[16], *last_c[16], *none = ir_build_none(&e->b);
     size_t made = 0;
@@ -318,13 +312,13 @@ static bool expand_recurrent(expander *e, ir_op *op, int gates) {
             ir_value *pair = ir_build_op(&e->b, IR_OP_LIST, outs, 2, &tensors, 1)->results[0];
             ir_value *args[2] = {pair, ir_build_int(&e->b, 2)};
             rt_dim dims[3] = {x->type->dims[0], x->type->dims[1], 2 * hidden};
-            x = core(e, OP_cat, float_type(e, 3, dims), args, 2);
+            x = expand_core(e, OP_cat, expand_float_type(e, 3, dims), args, 2);
         }
     }
     if (batch_first) {
         rt_dim dims[3] = {x->type->dims[1], x->type->dims[0], x->type->dims[2]};
         ir_value *args[3] = {x, ir_build_int(&e->b, 0), ir_build_int(&e->b, 1)};
-        x = core(e, OP_transpose_int, float_type(e, 3, dims), args, 3);
+        x = expand_core(e, OP_transpose_int, expand_float_type(e, 3, dims), args, 3);
     }
     ir_value *hn = stack(e, last_h, made, NULL);
     hn->type = h0->type;
@@ -375,9 +369,9 @@ static void batch_linears(expander *e, ir_block *block) {
         int64_t index;
         ir_value *x;
         if (!ir_is_core(op, OP_linear) || !(x = entry_of(op->operands[0], &index)) ||
-            !ir_is_const(op->operands[1]) || !is_floats(op->results[0], 2))
+            !ir_is_const(op->operands[1]) || !expand_is_floats(op->results[0], 2))
             continue;
-        if (!is_floats(x, 3))
+        if (!expand_is_floats(x, 3))
             continue;
         size_t same = 0;
         for (ir_op *other = op; other; other = other->next)
@@ -390,7 +384,7 @@ static void batch_linears(expander *e, ir_block *block) {
         e->b = pass_before(e->m, op);
         rt_dim dims[3] = {x->type->dims[0], x->type->dims[1], op->operands[1]->type->dims[0]};
         ir_value *args[3] = {x, op->operands[1], op->operands[2]};
-        ir_value *all = core(e, OP_linear, float_type(e, 3, dims), args, 3);
+        ir_value *all = expand_core(e, OP_linear, expand_float_type(e, 3, dims), args, 3);
         for (ir_op *other = op, *next; other; other = next) {
             next = other->next;
             if (!ir_is_core(other, OP_linear) || entry_of(other->operands[0], &index) != x ||
@@ -436,13 +430,13 @@ static void hoist_linears(expander *e, ir_op *loop) {
     for (ir_op *op = body->first, *next; op; op = next) {
         next = op->next;
         if (!ir_is_core(op, OP_linear) || !ir_is_const(op->operands[1]) ||
-            !is_floats(op->operands[1], 2) || !is_floats(op->results[0], 2) ||
+            !expand_is_floats(op->operands[1], 2) || !expand_is_floats(op->results[0], 2) ||
             (!lacks_value(op->operands[2]) && !ir_is_const(op->operands[2])))
             continue;
         const ir_op *entry = op->operands[0]->def;
         int64_t dim;
         if (!ir_is_core(entry, OP_select_int) || !ir_const_int(entry->operands[1], &dim) || dim != 0 ||
-            entry->operands[2] != body->parameters[0] || !is_floats(entry->operands[0], 3) ||
+            entry->operands[2] != body->parameters[0] || !expand_is_floats(entry->operands[0], 3) ||
             !is_outside(entry->operands[0], loop) ||
             !runs_over(e, loop, entry->operands[0]->type->dims[0]))
             continue;
@@ -450,129 +444,13 @@ static void hoist_linears(expander *e, ir_op *loop) {
         e->b = pass_before(e->m, loop);
         rt_dim dims[3] = {x->type->dims[0], x->type->dims[1], op->operands[1]->type->dims[0]};
         ir_value *args[3] = {x, copy_constant(e, op->operands[1]), copy_constant(e, op->operands[2])};
-        ir_value *all = core(e, OP_linear, float_type(e, 3, dims), args, 3);
+        ir_value *all = expand_core(e, OP_linear, expand_float_type(e, 3, dims), args, 3);
         e->b = pass_before(e->m, op);
         pass_replace(e->m, op->results[0], select_at(e, all, body->parameters[0]));
         ir_op_remove(op);
         e->ctx->changed = true;
         pass_count(e->ctx, "products moved before a loop", 1);
     }
-}
-
-/* ---- attention ---- */
-
-static ir_value *causal_mask(expander *e, int64_t rows, int64_t columns) {
-    int64_t sizes[2] = {rows, columns};
-    rt_tensor *t;
-    ts_status status = rt_tensor_make(RT_float32, sizes, 2, &t);
-    if (status) {
-        ts_status_release(status);
-        return NULL;
-    }
-    float *data = t->data;
-    for (int64_t i = 0; i < rows; i++)
-        for (int64_t j = 0; j < columns; j++)
-            data[i * columns + j] = j <= i ? 0.0f : -HUGE_VALF;
-    rt_value v = rt_from_tensor(t);
-    ir_value *made = ir_build_const(&e->b, v);
-    rt_release(v);
-    return made;
-}
-
-/* Rows without a key at all weigh nothing, where softmax alone would give NaN. */
-static ir_value *rows_without_key(expander *e, ir_value *scores) {
-    int rank = scores->type->rank;
-    rt_dim *dims = TS_NEW_ARRAY(e->m->arena, rt_dim, (size_t)rank);
-    for (int d = 0; d < rank; d++)
-        dims[d] = d == rank - 1 ? 1 : scores->type->dims[d];
-    ir_value *last = ir_build_int(&e->b, -1);
-    const ir_type *list_type = ir_type_list(e->m, ir_type_simple(e->m, IR_INT));
-    ir_value *list = ir_build_op(&e->b, IR_OP_LIST, &last, 1, &list_type, 1)->results[0];
-    ir_value *greatest[3] = {scores, list, ir_build_bool(&e->b, true)};
-    ir_value *top = core(e, OP_amax, float_type(e, rank, dims), greatest, 3);
-    ir_value *compared[2] = {top, ir_build_float(&e->b, -HUGE_VAL)};
-    return core(e, OP_eq_Scalar, ir_type_tensor(e->m, RT_bool, rank, dims, IR_LAYOUT_ANY), compared,
-                2);
-}
-
-static bool expand_attention(expander *e, ir_op *op) {
-    ir_module *m = e->m;
-    ir_value *q = op->operands[0], *k = op->operands[1], *v = op->operands[2], *mask = op->operands[3];
-    double dropout, scale;
-    bool causal, grouped;
-    if (op->operand_count != 8 || !ir_const_double(op->operands[4], &dropout) || dropout != 0 ||
-        !ir_const_bool(op->operands[5], &causal) || !ir_const_bool(op->operands[7], &grouped) ||
-        grouped)
-        return false;
-    int rank = q->type->rank;
-    if (rank < 3 || rank > 6 || !is_floats(q, rank) || !is_floats(k, rank) || !is_floats(v, rank))
-        return false;
-    rt_dim rows = q->type->dims[rank - 2], columns = k->type->dims[rank - 2];
-    rt_dim width = q->type->dims[rank - 1];
-    for (int d = 0; d < rank - 2; d++)
-        if (!ir_dim_same(m, q->type->dims[d], k->type->dims[d]) ||
-            !ir_dim_same(m, q->type->dims[d], v->type->dims[d]))
-            return false;
-    if (!rt_dim_is_constant(width) || !ir_dim_same(m, width, k->type->dims[rank - 1]) ||
-        !ir_dim_same(m, columns, v->type->dims[rank - 2]))
-        return false;
-    if (op->operands[6]->type->kind == IR_NONE)
-        scale = 1 / sqrt((double)width);
-    else if (!ir_const_double(op->operands[6], &scale))
-        return false;
-    if (mask->type->kind != IR_NONE &&
-        (causal || !ir_type_is_known_tensor(mask->type) ||
-         (mask->type->dtype != RT_float32 && mask->type->dtype != RT_bool) ||
-         mask->type->rank > rank))
-        return false;
-    bool known = rt_dim_is_constant(rows) && rt_dim_is_constant(columns);
-    if (causal && (!known || rows * columns > 4 << 20))
-        return false;
-    ir_value *addend = NULL;
-    if (mask->type->kind != IR_NONE) {
-        int lead = rank - mask->type->rank;
-        for (int d = 0; d < mask->type->rank; d++) {
-            rt_dim to = d + lead == rank - 1 ? columns : q->type->dims[d + lead];
-            if (mask->type->dims[d] != 1 && !ir_dim_same(m, mask->type->dims[d], to))
-                return false;
-        }
-        addend = mask;
-    } else if (causal && rows > 1 && !(addend = causal_mask(e, rows, columns))) {
-        return false;
-    } else if (causal && rows == 1 && columns > 1) {
-        return false; /* one query sees the first key alone: rare, left whole */
-    }
-    rt_dim dims[IR_STRIDED_MAX_RANK];
-    for (int d = 0; d < rank; d++)
-        dims[d] = k->type->dims[d];
-    dims[rank - 2] = width;
-    dims[rank - 1] = columns;
-    ir_value *flip[3] = {k, ir_build_int(&e->b, rank - 2), ir_build_int(&e->b, rank - 1)};
-    ir_value *kt = core(e, OP_transpose_int, float_type(e, rank, dims), flip, 3);
-    dims[rank - 2] = rows;
-    const ir_type *scores = float_type(e, rank, dims);
-    ir_value *product[2] = {q, kt};
-    ir_value *s = core(e, OP_matmul, scores, product, 2);
-    ir_value *scaled[2] = {s, ir_build_float(&e->b, scale)};
-    s = core(e, OP_mul_Scalar, scores, scaled, 2);
-    if (addend && addend->type->dtype == RT_bool) {
-        ir_value *args[3] = {addend, s, ir_build_float(&e->b, -HUGE_VAL)};
-        s = core(e, OP_where_ScalarOther, scores, args, 3);
-    } else if (addend) {
-        s = add(e, s, addend);
-    }
-    ir_value *empty = addend == mask ? rows_without_key(e, s) : NULL;
-    ir_value *soft[3] = {s, ir_build_int(&e->b, -1), ir_build_none(&e->b)};
-    s = core(e, OP_softmax_int, scores, soft, 3);
-    if (empty) {
-        ir_value *chosen[3] = {empty, ir_build_float(&e->b, 0), s};
-        s = core(e, OP_where_ScalarSelf, scores, chosen, 3);
-    }
-    dims[rank - 1] = v->type->dims[rank - 1];
-    ir_value *weighted[2] = {s, v};
-    ir_value *out = core(e, OP_matmul, float_type(e, rank, dims), weighted, 2);
-    pass_replace(m, op->results[0], out);
-    return true;
 }
 
 /* ---- lists of slices ---- */
@@ -635,7 +513,7 @@ static bool expand_unpack(expander *e, ir_op *op) {
             for (int d = 0; d + 1 < t->rank; d++)
                 dims[d] = t->dims[d < dim ? d : d + 1];
             ir_value *args[3] = {x, ir_build_int(&e->b, dim), ir_build_int(&e->b, i)};
-            part = core(e, OP_select_int,
+            part = expand_core(e, OP_select_int,
                         ir_type_tensor(e->m, t->dtype, t->rank - 1, dims, IR_LAYOUT_ANY), args, 3);
         } else {
             int64_t n = given ? sizes[i] : each < size - start ? each : size - start;

@@ -442,6 +442,37 @@ START_TEST(masked_attention) {
 }
 END_TEST
 
+/* Grouped heads, causal order of unknown sizes, and sizes that would fit two ways: queries and values
+ * that are computed are no part of the score. */
+START_TEST(kinds_of_attention) {
+    check_text("func @forward(%q: float32[2,6,9,8], %k: float32[2,2,11,8], %v: float32[2,2,11,5], %m: bool[2,6,9,11]) -> float32[2,6,9,5] entry {\n"
+               "  %o = scaled_dot_product_attention(%q, %k, %v, %m, 0.0, false, scale=none, enable_gqa=true) : float32[2,6,9,5]\n"
+               "  return %o\n"
+               "}\n", 1, 1e-5, 0);
+    const char *causal =
+        "func @forward(%q: float32[1,2,N,8], %k: float32[1,2,N,8], %v: float32[1,2,N,12]) -> float32[1,2,N,12] entry {\n"
+        "  %o = scaled_dot_product_attention(%q, %k, %v, none, 0.0, true, scale=none, enable_gqa=false) : float32[1,2,N,12]\n"
+        "  return %o\n"
+        "}\n";
+    check_text(causal, -1, 1e-5, 1); /* any count: the positions come from reference kernels */
+    check_text(causal, -1, 1e-5, 40);
+    check_text(causal, -1, 1e-5, 150);
+    check_text("func @forward(%q: float32[2,300,8], %k: float32[2,300,8], %v: float32[2,300,8]) -> float32[2,300,8] entry {\n"
+               "  %o = scaled_dot_product_attention(%q, %k, %v, none, 0.0, true, scale=none, enable_gqa=false) : float32[2,300,8]\n"
+               "  return %o\n"
+               "}\n", 1, 1e-5, 0);
+    check_text("func @forward(%x: float32[12,12], %y: float32[12,12], %z: float32[12,12]) -> float32[12,12] entry {\n"
+               "  %q = mul.Scalar(%x, 0.3) : float32[12,12]\n"
+               "  %v = relu(%z) : float32[12,12]\n"
+               "  %k = abs(%y) : float32[12,12]\n"
+               "  %s = matmul(%q, %k) : float32[12,12]\n"
+               "  %a = softmax.int(%s, -1, none) : float32[12,12]\n"
+               "  %o = matmul(%a, %v) : float32[12,12]\n"
+               "  return %o\n"
+               "}\n", 4, 1e-5, 0);
+}
+END_TEST
+
 START_TEST(convolutions) {
     check_text("func @forward(%x: float32[2,3,13,11]) -> float32[2,10] entry {\n"
                "  %w = const @w_20_3_3_3 : float32[20,3,3,3]\n"
@@ -671,6 +702,7 @@ int main(void) {
     tcase_add_test(tc, attention);
     tcase_add_test(tc, symbolic_attention);
     tcase_add_test(tc, masked_attention);
+    tcase_add_test(tc, kinds_of_attention);
     tcase_add_test(tc, convolutions);
     tcase_add_loop_test(tc, transposed_convolutions, 0,
                         (int)(sizeof transposed_cases / sizeof *transposed_cases));
