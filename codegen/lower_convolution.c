@@ -290,17 +290,20 @@ static void pack_winograd(lowering *l, const float *weight, int64_t out) {
     c->right.buffer = kn_add_constant(K, packed, (size_t)floats * sizeof *packed);
 }
 
-/* The tile's side, or 0: sizes must be known, and other devices read the filters as they are. */
+/* The tile's side, or 0: sizes must be known, and other devices read the filters as they are. The
+ * direct form multiplies twice as fast in bfloat16 (0.47: measured, and the transformed filters are
+ * eight times as large), and is what smaller files want. */
 static int choose_winograd(const lowering *l, const kn_contraction *c, int64_t groups, int64_t out) {
+    const cg_options *o = l->unit->options;
     rt_dim sizes[] = {c->input_h, c->input_w, c->out_h, c->out_w, c->h_stride, c->w_stride};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         if (!rt_dim_is_constant(sizes[i]))
             return 0;
-    if (l->unit->options->no_winograd || l->unit->dialect || c->left_kind != KN_LEFT_CONVOLUTION ||
+    if (o->no_winograd || o->weights_dtype == CG_WEIGHTS_BF16 || l->unit->dialect || c->left_kind != KN_LEFT_CONVOLUTION ||
         groups != 1 || c->kernel_h != 3 || c->kernel_w != 3 || c->stride_h != 1 ||
         c->stride_w != 1 || c->dilation_h != 1 || c->dilation_w != 1)
         return 0;
-    return kn_choose_winograd(c->out_h, c->out_w, c->channels, out);
+    return kn_choose_winograd(c->out_h, c->out_w, c->channels, out, o->computes_bf16 ? 0.47 : 1);
 }
 
 ts_status lw_convolution(lowering *l) {
@@ -379,9 +382,11 @@ ts_status lw_convolution(lowering *l) {
         c->left_kind = KN_LEFT_CONVOLUTION;
     else
         c->left_kind = lw_may_copy_lines(c, &interleaved) ? KN_LEFT_LINES : KN_LEFT_PACKED;
-    kn_format format = lw_convolution_format(l, &(kn_matrices){.k = in * taps, .n = out, .count = groups});
+    c->winograd = choose_winograd(l, c, groups, out);
+    kn_format format = KN_FLOAT32;
+    if (!c->winograd)
+        format = lw_convolution_format(l, &(kn_matrices){.k = in * taps, .n = out, .count = groups});
     lw_order_terms(c, interleaved);
-    c->winograd = format == KN_FLOAT32 ? choose_winograd(l, c, groups, out) : 0;
     int64_t each = 0;
     if (c->winograd)
         pack_winograd(l, filters, out);

@@ -13,11 +13,11 @@
 /* Cycles of AVX-512, fitted to measurements (docs/kernels.md): products at 95 % of the peak, a vector
  * of a tile's inputs and of its outputs, filters that come from the third-level cache. The choice is
  * one for all levels, which share the weights; narrower ones gain more. */
-int kn_choose_winograd(int64_t out_h, int64_t out_w, int64_t in, int64_t out) {
+int kn_choose_winograd(int64_t out_h, int64_t out_w, int64_t in, int64_t out, double direct) {
     if (in < 16 || out < 16 || out_h < 4 || out_w < 4 || in > 4096 || out > 4096)
         return 0;
     double products = (double)in * (double)out / 32;
-    double best = (double)out_h * (double)out_w * 9 * products * 1.05 * 0.9;
+    double best = (double)out_h * (double)out_w * 9 * products * 1.05 * 0.9 * direct;
     int choice = 0;
     for (int m = 2; m <= 4; m += 2) {
         double tiles = (double)((out_h + m - 1) / m) * (double)((out_w + m - 1) / m);

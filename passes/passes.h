@@ -14,6 +14,7 @@ typedef struct pass_target {
     bool is_gpu;
     int opt_level; /* 0..3 */
     bool fast_math;
+    rt_dtype table_dtype; /* of embeddings: int8 or bfloat16; any other leaves them */
 } pass_target;
 
 typedef struct pass_context {
@@ -30,6 +31,9 @@ typedef struct pass_context {
     void *sink_user;
     void (*trim)(void *user); /* weights that were read may leave memory; may be NULL */
     void *trim_user;
+    /* A weight was rounded, with this error relative to its norm; may be NULL. */
+    void (*rounded)(void *user, ts_str name, ts_place place, const char *format, double error);
+    void *rounded_user;
     rt_context *evaluate_context; /* for constant folding */
     uint64_t fold_byte_budget, fold_op_budget;
 } pass_context;

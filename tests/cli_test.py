@@ -81,6 +81,23 @@ def precision(here):
     for name, bound in (("int8", 0.02), ("b", 0.01)):
         error = sum((x - y) ** 2 for x, y in zip(outputs["f"], outputs[name])) ** 0.5 / size
         check("error of " + name, 0 < error < bound, str(error))
+    # tables of embeddings: a pass, so that the IR shows them
+    with open(here("table.py"), "w") as f:
+        f.write("import torch\nfrom torch import nn, Tensor\n\n\nclass Net(nn.Module):\n"
+                "    def __init__(self):\n        super().__init__()\n        self.e = nn.Embedding(200, 64)\n\n"
+                "    def forward(self, x: Tensor) -> Tensor:\n        return torch.relu(self.e(x.long()))\n")
+    safetensors(here("rows.st"), [("x", [3], [0, 199, 7])])
+    words = [TSC, here("table.py"), "--seed", "1", "--eval", "--example", here("rows.st")]
+    for name, dtype in (("int8", "int8"), ("int4", "int8"), ("bf16", "bfloat16")):
+        code, out, err = run(*words, "--weights-dtype=" + name, "--stop-after=round_embedding")
+        check("table in " + name, code == 0 and dtype + "[200,64]" in out and "= embedding(%2, %0) : " + dtype in out, out + err)
+    results_of = {}
+    for name in ("float32", "int8"):
+        expect("table compiles", run(*words, "--weights-dtype=" + name, "-o", here("t.tsm")), 0)
+        expect("table runs", run(TSRUN, here("t.tsm"), "--inputs", here("rows.st"), "--output", here("o.st")), 0)
+        results_of[name] = struct.unpack("<192f", open(here("o.st"), "rb").read()[-768:])
+    check("rows of int8", 0 < max(abs(x - y) for x, y in zip(*results_of.values())) < 0.02, str(results_of))
+    expect("table not there", run(*words[:-1], script, "--weights-dtype=int8", "-O0", "-o", here("t.tsm")), 2, "-O1")
     expect("unknown weights", run(TSC, script, "--weights-dtype=int9"), 2, "did you mean 'int8'?")
     expect("unknown dtype", run(TSC, script, "--dtype=half"), 2, "there are: float32, bf16")
     expect("not of a device", run(TSC, script, "--weights-dtype=int8", "--target=opencl"), 2, "--target=cpu")

@@ -20,6 +20,9 @@ enum { FOLD_BYTES = 64 << 20, FOLD_OPS = 10000000 };
 static const size_t default_memory_limit = (size_t)3 << 29;
 
 typedef struct compilation {
+#ifdef TS_HAVE_LLVM
+    cg_weight_report rounded;
+#endif
     const tsc_options *options;
     const tsc_callbacks *callbacks;
     ts_arena *arena, *scratch;
@@ -121,6 +124,17 @@ static void trim(void *user) {
         fe_forget_files(c->frontend);
 }
 
+/* Tables that a pass rounded; codegen adds the weights of products. */
+static void rounded(void *user, ts_str name, ts_place place, const char *format, double error) {
+#ifdef TS_HAVE_LLVM
+    compilation *c = user;
+    cg_weight_row row = {.name = name, .place = place, .format = format, .error = error};
+    TS_APPEND(c->arena, c->rounded.rows, c->rounded.count, c->rounded.capacity, row);
+#else
+    (void)user, (void)name, (void)place, (void)format, (void)error;
+#endif
+}
+
 static void sink(void *user, ts_str name, ts_str bytes) {
     compilation *c = user;
     if (c->callbacks->dump)
@@ -128,8 +142,12 @@ static void sink(void *user, ts_str name, ts_str bytes) {
 }
 
 static ts_status choose_target(compilation *c, pass_target *out) {
+    ts_str kept = c->options->weights_dtype;
     *out = (pass_target){.vector_bytes = 32, .opt_level = c->options->opt_level,
-                         .fast_math = c->options->fast_math};
+                         .fast_math = c->options->fast_math,
+                         .table_dtype = ts_str_is(kept, "bf16") ? RT_bfloat16
+                                        : kept.length           ? RT_int8
+                                                                : RT_float32};
 #ifdef TS_HAVE_LLVM
     for (size_t i = 0; i < c->options->level_count; i++) {
         const cg_target_info *info = cg_target_find(ts_str_of(c->options->levels[i]));
@@ -153,6 +171,7 @@ static ts_status run_passes(compilation *c) {
     pass_context context = {.scratch = c->scratch, .target = &target, .library = library,
                             .library_user = c, .sink = sink, .sink_user = c,
                             .trim = trim, .trim_user = c,
+                            .rounded = rounded, .rounded_user = c,
                             .evaluate_context = &c->context, .fold_byte_budget = FOLD_BYTES,
                             .fold_op_budget = FOLD_OPS};
     pass_options options = {.only = o->passes, .only_count = o->pass_count,
@@ -232,7 +251,6 @@ static ts_status emit_code(compilation *c) {
     const cg_target_info **levels = TS_NEW_ARRAY(c->arena, const cg_target_info *, o->level_count);
     for (size_t i = 0; i < o->level_count; i++)
         levels[i] = cg_target_find(ts_str_of(o->levels[i]));
-    cg_weight_report report = {0};
     cg_options options = {.levels = levels, .level_count = o->level_count,
                           .opt_level = o->opt_level, .fast_math = o->fast_math,
                           .no_winograd = o->no_winograd,
@@ -246,14 +264,14 @@ static ts_status emit_code(compilation *c) {
                                            : ts_str_is(o->weights_dtype, "int4") ? CG_WEIGHTS_INT4
                                            : ts_str_is(o->weights_dtype, "bf16") ? CG_WEIGHTS_BF16
                                                                                  : CG_WEIGHTS_FLOAT32,
-                          .computes_bf16 = o->computes_bf16, .report = &report,
+                          .computes_bf16 = o->computes_bf16, .report = &c->rounded,
                           .spill = c->spill = cg_spill_make(o->output), .trim = trim,
                           .jobs = o->jobs, .cache = ts_str_of(o->cache),
                           .trim_user = c};
     TS_TRY(cg_compile(c->module, c->arena, &options));
     if (!o->computes_bf16 && !o->weights_dtype.length)
         return NULL;
-    return tsc_precision_report(c->module, &options, &c->example, c->callbacks);
+    return tsc_precision_weights(&c->rounded, c->callbacks);
 #else
     (void)c;
     return ts_error_make(TS_ERR_UNSUPPORTED, "this tsc was built without code generation "
@@ -351,5 +369,10 @@ ts_status tsc_compile(const tsc_options *options, const tsc_callbacks *callbacks
     if (c->arena)
         ts_arena_release(c->arena);
     free(c);
+#ifdef TS_HAVE_LLVM
+    bool is_rounded = options->computes_bf16 || options->weights_dtype.length;
+    if (!status && is_rounded && options->example && options->emit == TSC_EMIT_TSM)
+        status = tsc_precision_results(options, callbacks);
+#endif
     return status;
 }

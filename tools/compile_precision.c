@@ -31,6 +31,7 @@ static void put_name(const cg_weight_row *row, ts_buffer *out) {
 }
 
 static void put_weights(cg_weight_report *report, ts_buffer *out) {
+    static const char *const formats[] = {"int4", "int8", "bf16"};
     if (report->count == 0) {
         ts_buffer_text(out, "precision: no product has constant weights, none were rounded\n");
         return;
@@ -39,8 +40,17 @@ static void put_weights(cg_weight_report *report, ts_buffer *out) {
     for (size_t i = 0; i < report->count; i++)
         squares += report->rows[i].error * report->rows[i].error;
     qsort(report->rows, report->count, sizeof *report->rows, by_error);
-    ts_buffer_format(out, "precision: %zu weights in %s, relative error %.2e (root mean square); "
-                     "the worst:", report->count, report->rows[0].format,
+    ts_buffer_text(out, "precision:");
+    const char *between = "";
+    for (size_t f = 0; f < sizeof formats / sizeof *formats; f++) {
+        size_t count = 0;
+        for (size_t i = 0; i < report->count; i++)
+            count += strcmp(report->rows[i].format, formats[f]) == 0;
+        if (count)
+            ts_buffer_format(out, "%s %zu weights in %s", between, count, formats[f]);
+        between = count ? "," : between;
+    }
+    ts_buffer_format(out, ", relative error %.2e (root mean square); the worst:",
                      sqrt(squares / (double)report->count));
     for (size_t i = 0; i < report->count && i < SHOWN; i++) {
         ts_buffer_text(out, i ? ", " : " ");
@@ -48,6 +58,20 @@ static void put_weights(cg_weight_report *report, ts_buffer *out) {
         ts_buffer_format(out, " %.2e", report->rows[i].error);
     }
     ts_buffer_char(out, '\n');
+}
+
+static ts_status say(const tsc_callbacks *callbacks, ts_buffer *text) {
+    ts_status status = ts_buffer_status(text);
+    if (!status && callbacks->note)
+        callbacks->note(callbacks->user, (ts_str){text->data, text->length});
+    ts_buffer_deinit(text);
+    return status;
+}
+
+ts_status tsc_precision_weights(cg_weight_report *report, const tsc_callbacks *callbacks) {
+    ts_buffer text = {0};
+    put_weights(report, &text);
+    return say(callbacks, &text);
 }
 
 /* ---- results ---- */
@@ -201,36 +225,26 @@ static ts_status run_file(const char *path, const tsc_example *example, tsrt_val
     return status;
 }
 
-/* Apart, so that no local of the caller lives across the jump. */
-static ts_status compile_protected(ir_module *m, ts_arena *arena, const cg_options *options) {
-    jmp_buf handler;
-    if (setjmp(handler))
-        return ts_no_memory();
-    ts_arena_set_handler(arena, &handler);
-    return cg_compile(m, arena, options);
-}
-
-static ts_status run_float32(ir_module *m, const cg_options *given, const tsc_example *example,
+static ts_status run_float32(const tsc_options *given, const tsc_example *example,
                              tsrt_value **out) {
     ts_buffer path = {0};
-    ts_buffer_format(&path, "%.*s.XXXXXX", TS_STR_ARG(given->output_path));
+    ts_buffer_format(&path, "%s.XXXXXX", given->output);
     ts_buffer_char(&path, 0);
     TS_TRY(ts_buffer_status(&path));
     int file = mkstemp(path.data);
     if (file < 0) {
         ts_buffer_deinit(&path);
-        return ts_error_make(TS_ERR_IO, "no room for a second file beside the output");
+        return ts_error_make(TS_ERR_IO, "no second file can be written beside the output");
     }
     close(file);
-    cg_options options = *given;
-    options.weights_dtype = CG_WEIGHTS_FLOAT32;
+    tsc_options options = *given;
+    options.weights_dtype = (ts_str){0};
     options.computes_bf16 = false;
-    options.report = NULL;
-    options.output_path = ts_str_of(path.data);
-    ts_arena *arena = ts_arena_create(0);
-    ts_status status = arena ? compile_protected(m, arena, &options) : ts_no_memory();
-    if (arena)
-        ts_arena_release(arena);
+    options.output = path.data;
+    options.check_each = options.dump_all = options.dump_changed = options.want_stats = false;
+    options.dump_one = (ts_str){0};
+    tsc_callbacks quiet = {0};
+    ts_status status = tsc_compile(&options, &quiet);
     if (!status)
         status = run_file(path.data, example, out);
     unlink(path.data);
@@ -238,13 +252,12 @@ static ts_status run_float32(ir_module *m, const cg_options *given, const tsc_ex
     return status;
 }
 
-static ts_status compare_runs(ir_module *m, const cg_options *options, const tsc_example *example,
+static ts_status compare_runs(const tsc_options *options, const tsc_example *example,
                               differences *out) {
     tsrt_value *exact = NULL, *rounded = NULL;
-    const char *path = options->output_path.data; /* ends in 0: it came from the command line */
-    ts_status status = run_file(path, example, &rounded);
+    ts_status status = run_file(options->output, example, &rounded);
     if (!status)
-        status = run_float32(m, options, example, &exact);
+        status = run_float32(options, example, &exact);
     if (!status)
         status = compare(exact, rounded, out, 0);
     tsrt_value_release(exact);
@@ -252,37 +265,39 @@ static ts_status compare_runs(ir_module *m, const cg_options *options, const tsc
     return status;
 }
 
-static void put_results(ir_module *m, const cg_options *options, const tsc_example *example,
-                        ts_buffer *out) {
-    differences d = {0};
-    ts_status status = compare_runs(m, options, example, &d);
-    if (status) {
-        ts_buffer_format(out, "precision: the results of the example were not compared: %s\n",
-                         ts_status_message(status));
-        ts_status_release(status);
-        return;
-    }
-    ts_buffer_format(out, "precision: results of the example against float32: relative error %.2e, "
-                     "largest difference %.2e of %.2e", d.total > 0 ? sqrt(d.square / d.total) : 0.0,
-                     d.largest, d.magnitude);
-    if (d.other)
-        ts_buffer_format(out, ", %zu values that are no numbers differ", d.other);
-    ts_buffer_char(out, '\n');
+/* Apart, so that no local of the caller lives across the jump. */
+static ts_status load_example(ts_arena *arena, const char *path, tsc_example *out) {
+    jmp_buf handler;
+    if (setjmp(handler))
+        return ts_no_memory();
+    ts_arena_set_handler(arena, &handler);
+    return tsc_example_load(arena, path, out);
 }
 
-ts_status tsc_precision_report(ir_module *m, const cg_options *options, const tsc_example *example,
-                               const tsc_callbacks *callbacks) {
-    if (!callbacks->note)
-        return NULL;
+ts_status tsc_precision_results(const tsc_options *options, const tsc_callbacks *callbacks) {
+    ts_arena *arena = ts_arena_create(0);
+    tsc_example example = {0};
+    differences d = {0};
     ts_buffer text = {0};
-    put_weights(options->report, &text);
-    if (example->count && options->emit == CG_EMIT_TSM)
-        put_results(m, options, example, &text);
-    ts_status status = ts_buffer_status(&text);
+    ts_status status = arena ? load_example(arena, options->example, &example) : ts_no_memory();
     if (!status)
-        callbacks->note(callbacks->user, (ts_str){text.data, text.length});
-    ts_buffer_deinit(&text);
-    return status;
+        status = compare_runs(options, &example, &d);
+    if (status) {
+        ts_buffer_format(&text, "precision: the results of the example were not compared: %s\n",
+                         ts_status_message(status));
+        ts_status_release(status);
+    } else {
+        ts_buffer_format(&text, "precision: results of the example against float32: relative error "
+                         "%.2e, largest difference %.2e of %.2e",
+                         d.total > 0 ? sqrt(d.square / d.total) : 0.0, d.largest, d.magnitude);
+        if (d.other)
+            ts_buffer_format(&text, ", %zu values that are no finite numbers differ", d.other);
+        ts_buffer_char(&text, '\n');
+    }
+    tsc_example_release(&example);
+    if (arena)
+        ts_arena_release(arena);
+    return say(callbacks, &text);
 }
 #else
 typedef int tsc_precision_empty; /* a translation unit may not be empty */

@@ -5,10 +5,12 @@
 #include "codegen/codegen.h"
 #include "tools/compile.h"
 
-/* Notes the errors of weights, the worst layers first, and of the example's results, where there is
- * one for every argument. options are those of a compilation that has succeeded, with its report;
- * the file that it wrote is run, and a second one beside it, which goes again. */
-ts_status tsc_precision_report(ir_module *m, const cg_options *options, const tsc_example *example,
-                               const tsc_callbacks *callbacks) TS_WARN_UNUSED;
+/* Notes the errors of weights, the worst first; sorts the rows. */
+ts_status tsc_precision_weights(cg_weight_report *report, const tsc_callbacks *callbacks)
+    TS_WARN_UNUSED;
+/* After a compilation to a file has succeeded: runs it with the example, compiles once more in
+ * float32 to a file beside, which goes again, and notes how far the results are apart. */
+ts_status tsc_precision_results(const tsc_options *options, const tsc_callbacks *callbacks)
+    TS_WARN_UNUSED;
 
 #endif

@@ -43,8 +43,8 @@ static const option_row rows[] = {
     {"-O", NULL, OPTION_JOINED, "0..3", "-O0 unfused, -O2 the default, -O3 slower compile", NULL},
     {"--dtype", NULL, OPTION_VALUE, "TYPE", "bf16: products and convolutions with constant weights\n"
      "multiply in bfloat16 and sum in float32 [float32]", NULL},
-    {"--weights-dtype", NULL, OPTION_VALUE, "TYPE", "int8 or int4: weights of linear layers, rounded;\n"
-     "bf16: of convolutions too; arithmetic is float32\n[float32]", NULL},
+    {"--weights-dtype", NULL, OPTION_VALUE, "TYPE", "int8 or int4: weights of linear layers, rounded, and\n"
+     "tables of embeddings in int8; bf16: of convolutions\ntoo; arithmetic is float32 [float32]", NULL},
     {"--fast-math", NULL, OPTION_FLAG, NULL, "reorder sums, approximate functions",
      "kernels have one arithmetic"},
     {"--no-winograd", NULL, OPTION_FLAG, NULL, "3x3 convolutions as direct sums: slower, and a\n"
@@ -240,7 +240,11 @@ static ts_status read_precision(driver *d) {
     if (!weights[i])
         return options_unknown_word("--weights-dtype", kept, weights);
     d->compile.weights_dtype = kept && i ? ts_str_of(kept) : (ts_str){0};
-    if ((d->compile.computes_bf16 || d->compile.weights_dtype.length) && d->compile.device.length)
+    bool is_rounded = d->compile.computes_bf16 || d->compile.weights_dtype.length;
+    if (is_rounded && d->compile.opt_level == 0)
+        return ts_error_make(TS_ERR_INVALID_INPUT, "%s needs -O1 or higher: without kernels nothing "
+                             "is rounded", d->compile.computes_bf16 ? "--dtype" : "--weights-dtype");
+    if (is_rounded && d->compile.device.length)
         return ts_error_make(TS_ERR_INVALID_INPUT, "%s is for --target=cpu: kernels of a device are "
                              "float32", d->compile.computes_bf16 ? "--dtype" : "--weights-dtype");
     return NULL;
