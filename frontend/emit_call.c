@@ -511,7 +511,8 @@ static em call_path(emitter *E, ts_str path, em_arguments *args, const ast_node 
                 (!fe_operator_exists(E->fe, name) || ts_str_is(name, "prod") || ts_str_is(name, "isclose") ||
                  ts_str_is(name, "dist") || ts_str_is(name, "lcm")))
                 name = ts_arena_format(E->arena, "math_%.*s", (int)name.length, name.data);
-            return em_operator(E, name, args, node);
+            r = em_call_by_flags(E, name, args, node, &known);
+            return known ? r : em_operator(E, name, args, node);
         }
     if (ts_str_starts_with(path, "ops.")) {
         ts_str rest = {path.data + 4, path.length - 4};

@@ -359,6 +359,8 @@ em em_call_builtin(emitter *E, ts_str path, em_arguments *args, const ast_node *
                    const ir_type *hint, bool *out_known);
 em em_call_builtin_type_method(emitter *E, em method, em_arguments *args, const ast_node *node,
                                const ir_type *hint);
+/* torch.unique and others whose results depend on flags; *out_known says whether it is one. */
+em em_call_by_flags(emitter *E, ts_str name, em_arguments *args, const ast_node *node, bool *out_known);
 /* Among the overloads of a functional (conv2d, conv2d__padding) the one that takes the arguments. */
 fe_function *em_choose_function(emitter *E, fe_function *f, const em_arguments *args, const ast_node *node);
 em em_call_function(emitter *E, fe_function *f, em_arguments *args, const ast_node *node);

@@ -7,7 +7,18 @@ static em with_self(emitter *E, ts_str name, ir_value *self, em_arguments *args,
     TS_APPEND(E->arena, all.items, all.count, all.capacity, first);
     for (size_t i = 0; i < args->count; i++)
         TS_APPEND(E->arena, all.items, all.count, all.capacity, args->items[i]);
-    return em_operator(E, name, &all, node);
+    /* x.where(c, y) is where(c, x, y), x.polygamma(n) is polygamma(n, x). */
+    if (ts_str_is(name, "where") || ts_str_is(name, "polygamma")) {
+        if (all.count > 1 && !all.items[1].name.length) {
+            all.items[0] = all.items[1];
+            all.items[1] = first;
+        } else {
+            all.items[0].name = TS_STR("self");
+        }
+    }
+    bool known = false;
+    em r = em_call_by_flags(E, name, &all, node, &known);
+    return known ? r : em_operator(E, name, &all, node);
 }
 
 static ir_value *plain(emitter *E, em_arguments *args, size_t i, const ast_node *node, const ir_type *hint) {

@@ -646,6 +646,16 @@ em em_operator(emitter *E, ts_str name, em_arguments *args, const ast_node *node
     }
     if (best)
         return build(E, best, args, values, node);
+    for (size_t i = 0; i < args->count; i++) { /* where no overload has requires_grad=False */
+        bool wanted;
+        if (!ts_str_is(args->items[i].name, "requires_grad") || !ir_const_bool(values[i], &wanted) || wanted)
+            continue;
+        em_arguments rest = {0};
+        for (size_t k = 0; k < args->count; k++)
+            if (k != i)
+                TS_APPEND(E->arena, rest.items, rest.count, rest.capacity, args->items[k]);
+        return em_operator(E, name, &rest, node);
+    }
     size_t out_at[MAX_PARAMETERS];
     size_t out_count = find_named_outs(list, count, args, values, out_at, MAX_PARAMETERS);
     if (out_count > 1) {

@@ -176,7 +176,7 @@ static const char torch_names[] =
     "ShortTensor CharTensor typename compile is_tensor manual_seed seed initial_seed get_default_dtype "
     "set_default_dtype is_grad_enabled is_autocast_enabled save load autocast _assert get_rng_state "
     "set_rng_state __version__ tensor as_tensor from_numpy is_storage jit_script vmap "
-    "set_num_threads get_num_threads set_printoptions use_deterministic_algorithms stack";
+    "set_num_threads get_num_threads set_printoptions use_deterministic_algorithms stack unique";
 static const char typing_names[] =
     "Any List Dict Optional Tuple Union Callable NamedTuple Final Set FrozenSet Type TypeVar Generic "
     "Iterable Iterator Sequence Mapping cast TYPE_CHECKING ClassVar Literal Protocol overload "

@@ -184,6 +184,17 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Optional[Tensor] = Non
                   norm_type: float = 2, scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False,
                   per_sample_weights: Optional[Tensor] = None, include_last_offset: bool = False,
                   padding_idx: Optional[int] = None) -> Tensor:
+    if torch.is_floating_point(input) and not torch.is_floating_point(weight): # the order of old versions
+        return _embedding_bag_of(weight, input, offsets, max_norm, norm_type, scale_grad_by_freq, mode, sparse,
+                                per_sample_weights, include_last_offset, padding_idx)
+    return _embedding_bag_of(input, weight, offsets, max_norm, norm_type, scale_grad_by_freq, mode, sparse,
+                            per_sample_weights, include_last_offset, padding_idx)
+
+
+def _embedding_bag_of(input: Tensor, weight: Tensor, offsets: Optional[Tensor], max_norm: Optional[float],
+                     norm_type: float, scale_grad_by_freq: bool, mode: str, sparse: bool,
+                     per_sample_weights: Optional[Tensor], include_last_offset: bool,
+                     padding_idx: Optional[int]) -> Tensor:
     weights = per_sample_weights
     if weights is not None:
         if torch.size(weights) != torch.size(input):

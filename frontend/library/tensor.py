@@ -883,6 +883,18 @@ def gradient__scalararray(self: Tensor, *, spacing: number, dim: List[int], edge
     return [_gradient(self, float(spacing), d, edge_order) for d in dim]
 
 
+def gradient__scalarrayint(self: Tensor, *, spacing: List[float], dim: Optional[int] = None,
+                           edge_order: int = 1) -> List[Tensor]:
+    if dim is not None:
+        return [_gradient(self, spacing[0], dim, edge_order)]
+    return [_gradient(self, spacing[d], d, edge_order) for d in range(torch.dim(self))]
+
+
+def gradient__scalarrayarray(self: Tensor, *, spacing: List[float], dim: List[int],
+                             edge_order: int = 1) -> List[Tensor]:
+    return [_gradient(self, spacing[i], dim[i], edge_order) for i in range(len(dim))]
+
+
 def gradient__tensorarrayint(self: Tensor, *, spacing: List[Tensor], dim: Optional[int] = None,
                              edge_order: int = 1) -> List[Tensor]:
     result: List[Tensor] = []

@@ -83,6 +83,22 @@ static const program programs[] = {
      "        self.log.append(1)\n        return 5\n    def __exit__(self, a: Any, b: Any, c: Any) -> None:\n"
      "        self.log.append(2)\ndef f():\n    log: List[int] = []\n    with C(log) as k:\n        log.append(k)\n"
      "    return log\n", "[1, 5, 2]"},
+    {"def f():\n    x = torch.tensor([1, -2])\n    return x.where(x > 0, torch.zeros_like(x)).tolist(), "
+     "torch.where(x > 0, x, -x).tolist()\n", "([1, 0], [1, 2])"},
+    {"def f():\n    x = torch.tensor([2, 1, 2])\n    u, n = torch.unique(x, return_counts=True)\n"
+     "    return u.tolist(), n.tolist(), x.unique().tolist(), torch.unique_consecutive(x).tolist()\n",
+     "([1, 2], [1, 2], [1, 2], [2, 1, 2])"},
+    {"def f():\n    a, b = torch.nonzero(torch.eye(2), as_tuple=True)\n    return a.tolist(), b.tolist()\n",
+     "([0, 1], [0, 1])"},
+    {"def f():\n    x = torch.tensor([[[1.0, 3.0, 2.0, 0.0]]])\n"
+     "    y, i = torch.nn.functional.max_pool1d(x, 2, return_indices=True)\n"
+     "    return y.tolist(), i.tolist(), torch.nn.functional.max_pool1d(x, 2).tolist()\n",
+     "([[[3.0, 2.0]]], [[[1, 2]]], [[[3.0, 2.0]]])"},
+    {"def f():\n    x = torch.ones([1, 1, 2, 2])\n"
+     "    return torch.nn.functional.conv2d(x, x, padding='same').tolist()\n", "[[[[4.0, 2.0], [2.0, 1.0]]]]"},
+    {"def f():\n    a, b = torch.empty([0]), torch.empty([0], dtype=torch.int64)\n"
+     "    torch.sort(torch.tensor([3.0, 1.0]), out=(a, b))\n    return a.tolist(), b.tolist()\n",
+     "([1.0, 3.0], [1, 0])"},
 };
 
 static const char prelude[] = "import torch\nfrom typing import Any, Dict, List, Optional, Tuple, Union\n";
