@@ -4,18 +4,22 @@
 
 A MODEL is a script of models/ (its recorded inputs are taken), or a folder with model.pt,
 inputs.safetensors and, where an argument is no tensor, args.json. Without any: every script of
-models/ whose first call is forward. Each is compiled once (-O2) and timed in rounds that go over all
+models/ whose first call is forward; a folder of such folders stands for all of them. Each is compiled once (-O2) and timed in rounds that go over all
 models in turn, so that a slow spell of the machine falls on all of them; the median of the rounds'
-medians is reported. --compare prints the ratio to an earlier run. Standard library only."""
+medians is reported, with the share of this machine's peak of multiply-adds that the kernels reach and the rate at
+which weights pass, as a share of the bandwidth of reading (roofline.c, measured first; --no-roofline leaves it
+out). --compare prints the ratio to an earlier run. Standard library only."""
 import argparse
 import json
 import os
-import platform
+import re
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
+
+import machine
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
@@ -45,6 +49,28 @@ def prepare(path, folder, arguments):
     return name, [artifact] + run, time.monotonic() - start
 
 
+def expand(path):
+    """A folder of models as its models."""
+    if not os.path.isdir(path) or os.path.exists(os.path.join(path, "model.pt")):
+        return [path]
+    return sorted(os.path.join(path, n) for n in os.listdir(path) if os.path.exists(os.path.join(path, n, "model.pt")))
+
+
+def shares(row, peak):
+    """Of the roofline: None where nothing is known."""
+    if not peak:
+        return {}
+    seconds = row["median_us"] * 1e-6
+    return {"peak_share": round(row["flops"] / seconds / (peak["gflops"] * 1e9), 3),
+            "read_share": round(row["weight_bytes"] / seconds / (peak["read_gbs"] * 1e9), 3)}
+
+
+def weight_bytes(tsrun, artifact):
+    text = subprocess.run([tsrun, "info", artifact], check=True, capture_output=True, text=True).stdout
+    found = re.search(r"weights: (\d+)", text)
+    return int(found.group(1)) if found else 0
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tsc", default=os.path.join(ROOT, "build", "bin", "tsc"))
@@ -54,6 +80,7 @@ def main():
     parser.add_argument("--cpu")
     parser.add_argument("--json")
     parser.add_argument("--compare")
+    parser.add_argument("--no-roofline", action="store_true")
     parser.add_argument("models", nargs="*")
     arguments = parser.parse_args()
     models = arguments.models
@@ -61,6 +88,9 @@ def main():
         folder = os.path.join(ROOT, "models")
         names = sorted(f[:-5] for f in os.listdir(os.path.join(folder, "recorded")) if f.endswith(".json"))
         models = [os.path.join(folder, n + ".py") for n in names]
+    models = [m for given in models for m in expand(given)]
+    most_threads = max(map(int, arguments.threads.split(",")))
+    peaks = {} if arguments.no_roofline else machine.roofline(most_threads)
     old = json.load(open(arguments.compare))["rows"] if arguments.compare else {}
     rows = {}
     with tempfile.TemporaryDirectory() as folder:
@@ -69,25 +99,28 @@ def main():
             times = {name: [] for name, _, _ in prepared}
             for _ in range(arguments.rounds):
                 for name, run, _ in prepared:
-                    done = subprocess.run([arguments.tsrun, "bench"] + run + ["--threads", threads, "--json", "-"],
-                                          check=True, capture_output=True, text=True)
-                    times[name].append(json.loads(done.stdout))
+                    times[name].append(machine.bench(arguments.tsrun, run, threads))
             for name, run, compile_s in prepared:
                 samples = times[name]
-                rows[f"{name}/{threads}"] = {
+                row = rows[f"{name}/{threads}"] = {
                     "median_us": statistics.median(s["median_us"] for s in samples),
                     "min_us": min(s["min_us"] for s in samples),
                     "load_us": statistics.median(s["load_us"] for s in samples),
                     "peak_bytes": max(s["peak_bytes"] for s in samples),
-                    "artifact_bytes": os.path.getsize(run[0]), "compile_s": round(compile_s, 3)}
-    print(f"{'model/threads':28} {'median us':>12} {'min us':>12} {'load us':>9} {'compile s':>9}" +
+                    "artifact_bytes": os.path.getsize(run[0]), "compile_s": round(compile_s, 3),
+                    "flops": machine.flops_of(arguments.tsrun, run), "weight_bytes": weight_bytes(arguments.tsrun, run[0])}
+                row.update(shares(row, peaks.get(int(threads))))
+    for threads, peak in peaks.items():
+        print(f"{threads} threads: {peak['gflops']:.0f} GFLOP/s, reading {peak['read_gbs']:.1f} GB/s, copying {peak['copy_gbs']:.1f} GB/s")
+    print(f"{'model/threads':28} {'median us':>12} {'min us':>12} {'load us':>8} {'compile s':>9} {'of peak':>8} {'of read':>8}" +
           (f" {'old/new':>8}" if old else ""))
     for key, row in rows.items():
         ratio = f" {old[key]['median_us'] / row['median_us']:8.2f}" if key in old else ""
-        print(f"{key:28} {row['median_us']:12.1f} {row['min_us']:12.1f} {row['load_us']:9.0f} {row['compile_s']:9.2f}{ratio}")
+        share = "".join(f" {row[k]:8.0%}" if k in row else " " * 9 for k in ("peak_share", "read_share"))
+        print(f"{key:28} {row['median_us']:12.1f} {row['min_us']:12.1f} {row['load_us']:8.0f} {row['compile_s']:9.2f}{share}{ratio}")
     if arguments.json:
         with open(arguments.json, "w") as file:
-            json.dump({"machine": platform.processor() or platform.machine(), "rounds": arguments.rounds, "rows": rows},
+            json.dump({"machine": machine.processor(), "roofline": peaks, "rounds": arguments.rounds, "rows": rows},
                       file, indent=1)
     return 0
 
