@@ -102,6 +102,55 @@ static float weight_scale(const rt_tensor *w, int64_t i) {
                              : w->scale);
 }
 
+enum { BLOCK = 16 }; /* of a known length: what -O2 makes vectors of */
+
+TS_TARGET_CLONES
+static void round_one(const float *restrict sums, float add, int64_t n, float multiplier, float zero,
+                      float low, float high, uint8_t *restrict to) {
+    for (int64_t i = 0; i < n; i += BLOCK) {
+        int count = n - i < BLOCK ? (int)(n - i) : BLOCK;
+        int32_t steps[BLOCK];
+        float x[BLOCK] = {0};
+        memcpy(x, sums + i, (size_t)count * sizeof *x);
+        for (int k = 0; k < BLOCK; k++) {
+            float v = rintf((x[k] + add) * multiplier) + zero;
+            v = v < high ? v : high;
+            v = v > low ? v : low;
+            steps[k] = (int32_t)v;
+        }
+        for (int k = 0; k < count; k++)
+            to[i + k] = (uint8_t)steps[k];
+    }
+}
+
+/* bias: one for each sum, divided by the scale of the sums as fbgemm has it; or NULL. */
+TS_TARGET_CLONES
+static void round_row(const float *sums, const float *bias, float both, int64_t n, float multiplier,
+                      float zero, float low, float high, uint8_t *to) {
+    for (int64_t i = 0; i < n; i++) {
+        float v = rintf((sums[i] + (bias ? bias[i] / both : 0)) * multiplier) + zero;
+        v = v < high ? v : high;
+        v = v > low ? v : low;
+        to[i] = (uint8_t)(int32_t)v;
+    }
+}
+
+TS_TARGET_CLONES
+static void scale_one(float *sums, float add, int64_t n, float scale, bool relu) {
+    for (int64_t i = 0; i < n; i++) {
+        float y = sums[i] * scale + add;
+        sums[i] = relu && y < 0 ? 0 : y;
+    }
+}
+
+TS_TARGET_CLONES
+static void scale_row(float *sums, const float *bias, int64_t n, float scale, bool relu) {
+    for (int64_t i = 0; i < n; i++) {
+        float y = sums[i] * scale + (bias ? bias[i] : 0);
+        sums[i] = relu && y < 0 ? 0 : y;
+    }
+}
+
 /* sums: dense [outer, channels, inner]; the result takes its place. */
 static ts_status finish(rt_tensor *sums, int64_t channels, int64_t inner, const epilogue *e,
                         rt_tensor **out) {
@@ -124,27 +173,31 @@ static ts_status finish(rt_tensor *sums, int64_t channels, int64_t inner, const 
         q->scale = e->out_scale;
         q->zero_point = e->out_zero;
     }
-    double low = e->out_dtype == RT_qint8 ? -128 : 0, high = low + 255;
-    double floor_at = e->relu && (double)e->out_zero > low ? (double)e->out_zero : low;
+    float low = e->out_dtype == RT_qint8 ? -128 : 0, zero = (float)e->out_zero;
+    float bottom = e->relu && zero > low ? zero : low;
     float *p = sums->data;
     uint8_t *to = q ? q->data : NULL;
     int64_t outer = channels && inner ? sums->element_count / (channels * inner) : 0;
+    if (inner == 1 && !e->weight->scales && outer) { /* a row of channels under one scale */
+        float both = (float)e->scale * weight_scale(e->weight, 0);
+        const float *b = bias ? bias->data : NULL;
+        for (int64_t o = 0; o < outer; o++, p += channels)
+            if (q)
+                round_row(p, b, both, channels, both / (float)e->out_scale, zero, bottom, low + 255,
+                          to + o * channels);
+            else
+                scale_row(p, b, channels, both, e->relu);
+        outer = 0;
+    }
     for (int64_t o = 0; o < outer; o++)
-        for (int64_t i = 0; i < channels; i++) {
+        for (int64_t i = 0; i < channels; i++, p += inner) {
             float both = (float)e->scale * weight_scale(e->weight, i);
-            float multiplier = both / (float)e->out_scale;
             float add = bias ? ((const float *)bias->data)[i] : 0;
-            float add_early = bias ? add / both : 0;
-            for (int64_t k = 0; k < inner; k++, p++) {
-                if (!q) {
-                    float y = *p * both + add;
-                    *p = e->relu && y < 0 ? 0 : y;
-                    continue;
-                }
-                double v = (double)nearbyintf((*p + add_early) * multiplier) + (double)e->out_zero;
-                v = v < floor_at ? floor_at : v > high ? high : v;
-                *to++ = (uint8_t)(int64_t)v;
-            }
+            if (q)
+                round_one(p, bias ? add / both : 0, inner, both / (float)e->out_scale, zero, bottom,
+                          low + 255, to + (o * channels + i) * inner);
+            else
+                scale_one(p, add, inner, both, e->relu);
         }
     rt_tensor_release(bias);
     if (q) {
@@ -320,15 +373,29 @@ static void choose(float low, float high, bool reduce_range, double *out_scale, 
 }
 
 
+TS_TARGET_CLONES
+static void span(const float *x, int64_t n, float *out_low, float *out_high) {
+    float low = *out_low, high = *out_high;
+    for (int64_t i = 0; i < n; i++) {
+        low = x[i] < low ? x[i] : low;
+        high = x[i] > high ? x[i] : high;
+    }
+    *out_low = low;
+    *out_high = high;
+}
+
 /* The scale for the whole of x as quint8. */
 static ts_status quantize_whole(const rt_tensor *x, bool reduce_range, rt_tensor **out) {
     float low = 0, high = 0;
     rt_cursor c;
-    for (rt_cursor_start(&c, x); c.left; rt_cursor_next(&c)) {
-        float v = (float)rt_load_double(rt_dtype_of(x), c.data);
-        low = v < low ? v : low;
-        high = v > high ? v : high;
-    }
+    if (x->dtype == RT_float32 && rt_tensor_is_contiguous(x))
+        span(x->data, x->element_count, &low, &high);
+    else
+        for (rt_cursor_start(&c, x); c.left; rt_cursor_next(&c)) {
+            float v = (float)rt_load_double(rt_dtype_of(x), c.data);
+            low = v < low ? v : low;
+            high = v > high ? v : high;
+        }
     double scale;
     int64_t zero;
     choose(low, high, reduce_range, &scale, &zero);
