@@ -257,11 +257,24 @@ static ir_value *open_grad_mode(emitter *E, const ast_node *context) {
 
 static void with_item(emitter *E, const ast_node *node, size_t i);
 
+/* torch.no_grad() and its kind, in an archive a class: it sets the mode back and looks at no exception,
+ * and statements of an attempt would lose the types of what they read. */
+static bool is_grad_mode(const ir_value *object) {
+    return object->type->kind == IR_CLASS &&
+           ts_str_starts_with(object->type->class_->base.name, "__torch__.torch.autograd.grad_mode.");
+}
+
 /* An exception in the statements goes through __exit__, which may end it. */
 static void with_object(emitter *E, const ast_node *node, size_t i, ir_value *object) {
     em_attempt *t;
     em none = em_value(ir_build_none(&E->b));
     em args[3] = {none, none, none};
+    if (is_grad_mode(object)) {
+        with_item(E, node, i + 1);
+        if (E->env.state != EM_UNREACHABLE)
+            em_call_method0(E, object, "__exit__", args, 3, node);
+        return;
+    }
     em_attempt_begin(E, &t, &node->body, end_of(node));
     with_item(E, node, i + 1);
     ir_op *op = em_attempt_end(E, t, node);

@@ -5,7 +5,9 @@
  *
  * A field that some function sets (set_attr, anywhere in the module) stays; so does a tensor, list
  * or dict that some operator writes through any alias: that is state, which a session carries.
- * Tensors that share a storage are told apart by it, so a write to one keeps all of them.
+ * Tensors that share a storage are told apart by it, so a write to one keeps all of them. A write
+ * through an object that is not a constant (self of a function that stays a call) counts for the
+ * attribute of that name in every object.
  * Needs: inline (a class is certain only for constant objects). */
 #include "passes/alias.h"
 
@@ -14,6 +16,11 @@ typedef struct freezer {
     ir_module *m;
     const void **written; /* storages, lists, dicts */
     size_t written_count, written_capacity;
+    ts_str *names; /* of attributes that are written through objects not known */
+    size_t name_count, name_capacity;
+    const void **seen; /* objects of the walk that finds these attributes */
+    size_t seen_count, seen_capacity;
+    bool too_deep; /* the walk did not see all: anything may be written */
     ir_op **sets; /* every set_attr of the module */
     size_t set_count, set_capacity;
 } freezer;
@@ -151,6 +158,8 @@ static void add_memory(freezer *fr, const void *pointer) {
 }
 
 static bool has_memory(freezer *fr, const void *pointer) {
+    if (fr->too_deep)
+        return true;
     for (size_t i = 0; i < fr->written_count; i++)
         if (fr->written[i] == pointer)
             return true;
@@ -190,12 +199,63 @@ static void find_written(freezer *fr, const ir_function *f) {
     pass_alias *alias = pass_alias_make(fr->ctx, fr->m, f);
     pass_op_list ops = pass_collect(fr->ctx, f);
     for (size_t i = 0; i < ops.count; i++) {
+        const ir_op *op = ops.items[i];
         const ir_class *c;
         rt_value v;
-        if (field_value(ops.items[i], &c, &v) && ir_type_is_mutable(ops.items[i]->results[0]->type) &&
-            (!pass_is_stable(alias, ops.items[i]->results[0]) ||
-             pass_is_reshaped(alias, ops.items[i]->results[0])))
+        if (op->opcode != IR_OP_GET_ATTR || !ir_type_is_mutable(op->results[0]->type) ||
+            (pass_is_stable(alias, op->results[0]) && !pass_is_reshaped(alias, op->results[0])))
+            continue;
+        if (field_value(op, &c, &v))
             (void)walk_memory(fr, v, true, 0);
+        else if (!ir_is_const(op->operands[0]))
+            TS_APPEND(fr->ctx->scratch, fr->names, fr->name_count, fr->name_capacity, op->name);
+    }
+}
+
+/* The attributes of fr->names, in every object that v leads to. */
+static void add_named(freezer *fr, rt_value v, int depth) {
+    if (v.tag != RT_TAG_LIST && v.tag != RT_TAG_TUPLE && v.tag != RT_TAG_DICT &&
+        v.tag != RT_TAG_OBJECT)
+        return;
+    fr->too_deep |= depth > 100;
+    if (fr->too_deep)
+        return;
+    if (v.tag == RT_TAG_LIST)
+        for (size_t i = 0; i < v.as.list->count; i++)
+            add_named(fr, v.as.list->items[i], depth + 1);
+    if (v.tag == RT_TAG_TUPLE)
+        for (size_t i = 0; i < v.as.tuple->count; i++)
+            add_named(fr, v.as.tuple->items[i], depth + 1);
+    if (v.tag == RT_TAG_DICT) {
+        const rt_dict_entry *e;
+        for (size_t at = 0; (e = rt_dict_next(v.as.dict, &at));)
+            add_named(fr, e->value, depth + 1);
+    }
+    if (v.tag != RT_TAG_OBJECT)
+        return;
+    for (size_t i = 0; i < fr->seen_count; i++)
+        if (fr->seen[i] == v.as.pointer)
+            return;
+    TS_APPEND(fr->ctx->scratch, fr->seen, fr->seen_count, fr->seen_capacity, v.as.pointer);
+    const rt_object *o = v.as.object;
+    for (size_t i = 0; i < o->field_count; i++) {
+        for (size_t n = 0; n < fr->name_count; n++)
+            if (ts_str_equal(fr->names[n], o->class_->fields[i]))
+                (void)walk_memory(fr, o->fields[i], true, 0);
+        add_named(fr, o->fields[i], depth + 1);
+    }
+}
+
+static void find_written_through_unknown(freezer *fr) {
+    if (!fr->name_count)
+        return;
+    add_named(fr, fr->m->root, 0);
+    for (ir_function *f = fr->m->functions; f; f = f->next) {
+        pass_op_list ops = pass_collect(fr->ctx, f);
+        rt_value v;
+        for (size_t i = 0; i < ops.count; i++)
+            if (ops.items[i]->opcode == IR_OP_CONST && ir_const_value(ops.items[i]->results[0], &v))
+                add_named(fr, v, 0);
     }
 }
 
@@ -244,6 +304,7 @@ ts_status pass_freeze(pass_context *ctx, ir_module *m) {
         }
     for (ir_function *f = m->functions; f; f = f->next)
         find_written(&fr, f);
+    find_written_through_unknown(&fr);
     for (ir_function *f = m->functions; f; f = f->next)
         while (freeze_function(&fr, f, true)) {
         }
