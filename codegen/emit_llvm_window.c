@@ -7,9 +7,11 @@
  *         each input pixel under the tile is loaded once and goes into every output that it touches
  *       the epilogue, output by output
  *
- * A line's length is constant, so which inputs of a tile lie outside of the image is known here:
- * tiles at the ends leave those out, tiles between them share one loop. Every output is the sum of
- * the same terms in the same order wherever it lies in a tile. */
+ * Where a line's length is constant it is known here which inputs of a tile lie outside of the image:
+ * tiles at the ends leave those out, tiles between them share one loop. Of lines whose length is a
+ * parameter, outputs whose window lies inside come in tiles of 6, 2 and 1, those at the ends one by
+ * one with a loop over the part of the window that exists. Every output is the sum of the same terms
+ * in the same order wherever it lies in a tile. */
 #include "codegen/emit_llvm_kernel.h"
 
 #include <string.h>
@@ -23,17 +25,24 @@ typedef struct window_plan {
     int64_t pixel;        /* elements from an input pixel of a line to the next */
     int tile;             /* outputs of a tile */
     int64_t chunk, lines; /* channels and output lines of an item */
-    int64_t chunks, blocks;
+    int64_t chunks;
+    rt_dim blocks;
+    bool is_symbolic; /* lines of unknown length or number */
 } window_plan;
 
-static bool has_constants(const kn_kernel *k, const window_plan *p) {
+static bool has_constants(const kn_kernel *k, window_plan *p) {
     const kn_access *a = &k->nodes[p->input].access;
-    rt_dim known[] = {k->dims[p->oh].size, k->dims[p->ow].size, k->dims[p->c].size,
-                      k->dims[p->kw].window.input, a->strides[p->ow], a->strides[p->kw]};
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (!rt_dim_is_constant(known[i]) || known[i] < 0)
+    rt_dim known[] = {k->dims[p->c].size, a->strides[p->ow], a->strides[p->kw]};
+    rt_dim lines[] = {k->dims[p->oh].size, k->dims[p->ow].size, k->dims[p->kw].window.input};
+    for (size_t i = 0; i < 3; i++) {
+        if (!rt_dim_is_constant(known[i]) || known[i] < 0 || lines[i] == RT_DIM_UNKNOWN)
             return false;
-    return k->dims[p->oh].size > 0 && k->dims[p->ow].size > 0 && k->dims[p->c].size > 0;
+        if (!rt_dim_is_constant(lines[i]))
+            p->is_symbolic = true;
+        else if (lines[i] <= 0)
+            return false;
+    }
+    return k->dims[p->c].size > 0;
 }
 
 /* One reduction over a window of two dims, of a load or of a load times a weight for each place of
@@ -114,7 +123,8 @@ static int64_t interior_tiles(const kn_kernel *k, const window_plan *p, int64_t 
 static bool make_plan(const kn_kernel *k, const cg_target_info *target, window_plan *p) {
     if (!find_parts(k, p))
         return false;
-    int64_t kernel = k->dims[p->kw].size, out = k->dims[p->ow].size, begin, end;
+    int64_t kernel = k->dims[p->kw].size, begin, end;
+    int64_t out = p->is_symbolic ? 6 : k->dims[p->ow].size;
     int64_t lanes = target->vector_bytes / 4, weights = p->weight >= 0 ? kernel : 0;
     /* Sums, a line of weights, an input; large kernels read their weights as operands. */
     int64_t most = target->vector_registers - 2 - weights;
@@ -124,34 +134,37 @@ static bool make_plan(const kn_kernel *k, const cg_target_info *target, window_p
         most = MAX_TILE;
     int64_t tiles = (out + most - 1) / most;
     p->tile = (int)((out + tiles - 1) / tiles);
-    tiles = interior_tiles(k, p, &begin, &end);
-    if (tiles - (end - begin) > MAX_END_TILES)
+    tiles = p->is_symbolic ? 0 : interior_tiles(k, p, &begin, &end);
+    if (tiles > 0 && tiles - (end - begin) > MAX_END_TILES)
         return false;
     /* Weights and lines of a chunk stay in the first-level cache, pixels a few cache lines long. */
     int64_t channels = k->dims[p->c].size, rows = k->dims[p->kh].size;
-    int64_t width = k->dims[p->kw].window.input, wanted = 8192 / (rows * (width + weights) + 1);
+    int64_t width = p->is_symbolic ? 64 : k->dims[p->kw].window.input, wanted = 8192 / (rows * (width + weights) + 1);
     wanted = wanted < 64 ? 64 : wanted;
     p->chunks = (channels + wanted - 1) / wanted;
     p->chunk = ((channels + p->chunks - 1) / p->chunks + lanes - 1) / lanes * lanes;
     p->chunks = (channels + p->chunk - 1) / p->chunk;
     /* At least sixteen items, for threads. */
-    int64_t lines = k->dims[p->oh].size, parts = (16 + p->chunks - 1) / p->chunks;
+    int64_t lines = p->is_symbolic ? 28 : k->dims[p->oh].size, parts = (16 + p->chunks - 1) / p->chunks;
     p->lines = (lines + parts - 1) / parts;
-    p->blocks = (lines + p->lines - 1) / p->lines;
-    return true;
+    p->blocks = kn_dim_ceil_div(k, k->dims[p->oh].size, p->lines);
+    return p->blocks != RT_DIM_UNKNOWN;
 }
 
 bool kn_plan_window(kn_kernel *k, const cg_target_info *target) {
     window_plan p;
     if (!make_plan(k, target, &p))
         return false;
-    rt_dim items = p.blocks * p.chunks;
+    rt_dim items = kn_dim_mul(k, p.blocks, p.chunks);
     for (int d = 0; d < k->dim_count; d++)
         if (k->dims[d].role == KN_OUTER && d != p.oh && d != p.ow)
             items = kn_dim_mul(k, items, k->dims[d].size);
     if (items == RT_DIM_UNKNOWN)
         return false;
-    double places = (double)(k->dims[p.kh].size * k->dims[p.kw].size * p.lines * k->dims[p.ow].size);
+    if (!rt_dim_is_constant(p.blocks))
+        kn_dim_param(k, p.blocks);
+    double length = p.is_symbolic ? 64 : (double)k->dims[p.ow].size;
+    double places = (double)(k->dims[p.kh].size * k->dims[p.kw].size * p.lines) * length;
     double terms = places * (double)p.chunk;
     k->work_items = k->part_items = items;
     k->grain = terms > 4e5 ? 1 : (int64_t)(4e5 / (terms + 1)) + 1;
@@ -168,6 +181,7 @@ typedef struct window_tile {
     const window_plan *p;
     int64_t first; /* output of the line; of an interior tile any one */
     int count;
+    bool is_inside, is_end; /* of symbolic lines: an interior tile; one output at an end */
 } window_tile;
 
 /* The tap of output t that reads input pixel `at` (from the tile's first tap on), or -1. */
@@ -207,7 +221,7 @@ static void emit_line(kn_emitter *e, const window_tile *t, LLVMValueRef *acc) {
     }
     const kn_access *a = &k->nodes[p->input].access;
     LLVMValueRef line = kn_mul(e, e->index[p->kh], kn_size(e, a->strides[p->kh]));
-    bool inside = is_interior(k, p, t->first, t->count);
+    bool inside = t->is_inside || is_interior(k, p, t->first, t->count);
     int64_t origin = t->first * w->stride - w->padding;
     for (int64_t at = 0; at <= (t->count - 1) * w->stride + (kernel - 1) * w->dilation; at++) {
         LLVMValueRef x = NULL;
@@ -227,6 +241,31 @@ static void emit_line(kn_emitter *e, const window_tile *t, LLVMValueRef *acc) {
     }
 }
 
+/* The same for one output at an end of a line, e->index[ow]: a loop over the taps that exist. */
+static void emit_end_line(kn_emitter *e, const window_tile *t, LLVMValueRef *acc) {
+    kn_kernel *k = e->k;
+    const window_plan *p = t->p;
+    const kn_access *a = &k->nodes[p->input].access;
+    LLVMValueRef begin, end;
+    kn_window_range(e, &k->dims[p->kw], &begin, &end);
+    kn_loop taps;
+    kn_loop_begin(e, &taps, begin, end, 1, acc, 1);
+    acc[0] = taps.phis[0];
+    LLVMValueRef offset = kn_add(e, kn_mul(e, e->index[p->kh], kn_size(e, a->strides[p->kh])),
+                                 kn_mul(e, taps.index, kn_size(e, a->strides[p->kw])));
+    LLVMValueRef x = element(e, p->input, offset);
+    if (p->weight >= 0) {
+        const kn_access *w = &k->nodes[p->weight].access;
+        offset = kn_add(e, kn_mul(e, e->index[p->kh], kn_size(e, w->strides[p->kh])),
+                        kn_mul(e, taps.index, kn_size(e, w->strides[p->kw])));
+        acc[0] = kn_fma(e, x, element(e, p->weight, offset), acc[0]);
+    } else {
+        acc[0] = kn_combine(e, &k->nodes[p->reduce], RT_float32, x, acc[0], e->width);
+    }
+    kn_loop_end(e, &taps, acc);
+    acc[0] = taps.exit_phis[0];
+}
+
 /* Vectors of channels at e->index[c]; bases are those of the tile's first output. */
 static void emit_vector(kn_emitter *e, const window_tile *t, LLVMValueRef first) {
     kn_kernel *k = e->k;
@@ -240,7 +279,10 @@ static void emit_vector(kn_emitter *e, const window_tile *t, LLVMValueRef first)
     kn_loop_begin(e, &rows, begin, end, 1, acc, t->count);
     memcpy(acc, rows.phis, (size_t)t->count * sizeof *acc);
     e->index[p->kh] = rows.index;
-    emit_line(e, t, acc);
+    if (t->is_end)
+        emit_end_line(e, t, acc);
+    else
+        emit_line(e, t, acc);
     kn_loop_end(e, &rows, acc);
     LLVMValueRef *before = ts_arena_alloc(e->unit->arena, nodes + 1);
     LLVMValueRef *shared = ts_arena_alloc(e->unit->arena, nodes + 1);
@@ -320,6 +362,45 @@ static void emit_tiles(kn_emitter *e, const window_plan *p, LLVMValueRef begin, 
     }
 }
 
+/* Outputs [from, to) in tiles of `count`; returns what comes after the last whole one. */
+static LLVMValueRef emit_run(kn_emitter *e, window_tile *t, int count, LLVMValueRef from,
+                             LLVMValueRef to, LLVMValueRef begin, LLVMValueRef end) {
+    kn_loop loop;
+    t->count = count;
+    kn_loop_begin(e, &loop, from, kn_sub(e, to, kn_i64(e, count - 1)), count, NULL, 0);
+    emit_tile(e, t, loop.index, begin, end);
+    kn_loop_end(e, &loop, NULL);
+    LLVMValueRef length = kn_max(e, kn_sub(e, to, from), kn_i64(e, 0));
+    LLVMValueRef rest = LLVMBuildURem(e->b, length, kn_i64(e, count), "");
+    return kn_add(e, from, kn_sub(e, length, rest));
+}
+
+static void emit_symbolic_tiles(kn_emitter *e, const window_plan *p, LLVMValueRef begin,
+                                LLVMValueRef end) {
+    const kn_window *w = &e->k->dims[p->kw].window;
+    LLVMValueRef out = kn_size(e, e->k->dims[p->ow].size), zero = kn_i64(e, 0);
+    LLVMValueRef first = kn_min(e, kn_i64(e, (w->padding + w->stride - 1) / w->stride), out);
+    /* The greatest first tap of a window that lies inside, padding added; below 0 none does. */
+    int64_t reach = (e->k->dims[p->kw].size - 1) * w->dilation;
+    LLVMValueRef last = kn_add(e, kn_size(e, w->input), kn_i64(e, w->padding - 1 - reach));
+    LLVMValueRef past = LLVMBuildUDiv(e->b, kn_add(e, kn_max(e, last, kn_i64(e, -w->stride)),
+                                                   kn_i64(e, w->stride)),
+                                      kn_i64(e, w->stride), "");
+    past = kn_max(e, first, kn_min(e, past, out));
+    window_tile t = {.p = p, .is_end = true};
+    emit_run(e, &t, 1, zero, first, begin, end);
+    t.is_end = false;
+    t.is_inside = true;
+    LLVMValueRef at = emit_run(e, &t, p->tile, first, past, begin, end);
+    if (p->tile > 2)
+        at = emit_run(e, &t, 2, at, past, begin, end);
+    if (p->tile > 1)
+        emit_run(e, &t, 1, at, past, begin, end);
+    t.is_inside = false;
+    t.is_end = true;
+    emit_run(e, &t, 1, past, out, begin, end);
+}
+
 bool kn_emit_window(kn_emitter *e) {
     kn_kernel *k = e->k;
     window_plan p;
@@ -331,8 +412,8 @@ bool kn_emit_window(kn_emitter *e) {
     LLVMValueRef chunk = kn_sub(e, items.index, kn_mul(e, rest, kn_i64(e, p.chunks)));
     LLVMValueRef begin = kn_mul(e, chunk, kn_i64(e, p.chunk));
     LLVMValueRef end = kn_min(e, kn_add(e, begin, kn_i64(e, p.chunk)), kn_size(e, k->dims[p.c].size));
-    LLVMValueRef image = LLVMBuildUDiv(e->b, rest, kn_i64(e, p.blocks), "");
-    LLVMValueRef block = kn_sub(e, rest, kn_mul(e, image, kn_i64(e, p.blocks)));
+    LLVMValueRef blocks = kn_size(e, p.blocks), image = LLVMBuildUDiv(e->b, rest, blocks, "");
+    LLVMValueRef block = kn_sub(e, rest, kn_mul(e, image, blocks));
     for (int d = k->dim_count - 1; d >= 0; d--) {
         if (k->dims[d].role != KN_OUTER || d == p.oh || d == p.ow)
             continue;
@@ -345,7 +426,10 @@ bool kn_emit_window(kn_emitter *e) {
     LLVMValueRef past = kn_min(e, kn_add(e, first, kn_i64(e, p.lines)), kn_size(e, k->dims[p.oh].size));
     kn_loop_begin(e, &lines, first, past, 1, NULL, 0);
     e->index[p.oh] = lines.index;
-    emit_tiles(e, &p, begin, end);
+    if (p.is_symbolic)
+        emit_symbolic_tiles(e, &p, begin, end);
+    else
+        emit_tiles(e, &p, begin, end);
     kn_loop_end(e, &lines, NULL);
     kn_loop_end(e, &items, NULL);
     return true;

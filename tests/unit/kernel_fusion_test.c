@@ -640,6 +640,36 @@ START_TEST(composites) {
 }
 END_TEST
 
+/* Windows over lines whose length is not known: ends, interior tiles of each size, and lines that are
+ * shorter than the window. */
+START_TEST(symbolic_windows) {
+    const char *depthwise =
+        "func @forward(%x: float32[2,3,N,N]) -> float32[2,20,(N+1)//2,(N+1)//2] entry {\n"
+        "  %w = const @w_20_3_1_1 : float32[20,3,1,1]\n"
+        "  %a = conv2d(%x, %w, none, [1, 1], [0, 0], [1, 1], 1) : float32[2,20,N,N]\n"
+        "  %v = const @v_20_1_3_3 : float32[20,1,3,3]\n"
+        "  %b = const @b_20 : float32[20]\n"
+        "  %c = conv2d(%a, %v, %b, [1, 1], [1, 1], [1, 1], 20) : float32[2,20,N,N]\n"
+        "  %d = relu(%c) : float32[2,20,N,N]\n"
+        "  %u = const @u_20_1_5_5 : float32[20,1,5,5]\n"
+        "  %e = conv2d(%d, %u, none, [2, 2], [2, 2], [1, 1], 20) : float32[2,20,(N+1)//2,(N+1)//2]\n"
+        "  return %e\n"
+        "}\n";
+    const char *pooled =
+        "func @forward(%x: float32[1,3,N,N]) -> float32[1,18,(N+1)//2,(N+1)//2] entry {\n"
+        "  %w = const @w_18_3_1_1 : float32[18,3,1,1]\n"
+        "  %a = conv2d(%x, %w, none, [1, 1], [0, 0], [1, 1], 1) : float32[1,18,N,N]\n"
+        "  %b = max_pool2d(%a, [3, 3], [2, 2], [1, 1], [1, 1], false) : float32[1,18,(N+1)//2,(N+1)//2]\n"
+        "  return %b\n"
+        "}\n";
+    static const int64_t sizes[] = {1, 2, 3, 6, 9, 17, 40};
+    for (int i = 0; i < 7; i++) {
+        check_text(depthwise, 3, 1e-5, sizes[i]);
+        check_text(pooled, 2, 1e-5, sizes[i]);
+    }
+}
+END_TEST
+
 /* Upsampling: beside a convolution (channels innermost), alone, and as a part of a concatenation. */
 START_TEST(resizes) {
     check_text("func @forward(%x: float32[2,5,6,7], %y: float32[2,3,12,14]) -> float32[2,4,12,14] entry {\n"
@@ -709,6 +739,7 @@ int main(void) {
     tcase_add_loop_test(tc, convolution_shapes, 0,
                         (int)(sizeof convolution_cases / sizeof *convolution_cases));
     tcase_add_test(tc, composites);
+    tcase_add_test(tc, symbolic_windows);
     tcase_add_test(tc, resizes);
     tcase_add_test(tc, concatenation);
     suite_add_tcase(suite, tc);
