@@ -6,6 +6,7 @@
 #ifndef CODEGEN_CODEGEN_H
 #define CODEGEN_CODEGEN_H
 
+#include "codegen/tuning.h"
 #include "ir/ir.h"
 
 typedef enum cg_level { CG_X86_64_V2, CG_X86_64_V3, CG_X86_64_V4, CG_X86_64_V4_BF16, CG_NATIVE,
@@ -22,6 +23,7 @@ typedef struct cg_target_info { /* one row per level: codegen/targets.c */
 } cg_target_info;
 
 const cg_target_info *cg_target_find(ts_str name); /* NULL: unknown */
+bool cg_target_runs_here(const cg_target_info *target);
 
 typedef enum cg_emit { CG_EMIT_TSM, CG_EMIT_OBJ, CG_EMIT_SO, CG_EMIT_LLVM, CG_EMIT_ASM,
                        CG_EMIT_OPENCL, CG_EMIT_CUDA, CG_EMIT_PTX } cg_emit;
@@ -53,6 +55,8 @@ typedef struct cg_options {
     cg_weights_dtype weights_dtype; /* of linear layers and matrices; bf16: of convolutions too */
     bool computes_bf16; /* products with constant weights: operands in bfloat16, sums in float32 */
     cg_weight_report *report; /* filled where not NULL */
+    const cg_tuning *tuning;    /* variants of kernels; NULL: the schedule's choices */
+    cg_kernel_list *kernels;    /* filled where not NULL */
     bool no_winograd;    /* 3x3 convolutions as direct sums */
     cg_emit emit;
     cg_device device;    /* kernels are made for it and for the CPU */

@@ -35,6 +35,7 @@ typedef struct cg_unit {
     LLVMTypeRef void_type, i1, i8, i16, i32, i64, f32, f64, pointer;
     LLVMTypeRef kernel_type; /* void(ptr, ptr, i64, i64, ptr): see kernel.h */
     struct kn_weight_store *weights; /* what levels share: see weight_formats.h */
+    const cg_variant *variant; /* of the kernel that is lowered now; NULL: the schedule's choice */
     size_t kernel_counter;   /* for unique names */
     const struct cg_dialect *dialect; /* of the device, or NULL: kernels for the CPU alone */
     ts_buffer *device_source;         /* receives kernels in that dialect */

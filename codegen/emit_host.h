@@ -182,6 +182,8 @@ ts_status host_lower_kernels(host_module *hm) TS_WARN_UNUSED;
 /* True where one compiled kernel serves both. */
 bool host_same_kernel(const ir_op *a, const ir_op *b);
 uint64_t host_kernel_hash(const ir_op *op); /* equal for those */
+/* The same in every compilation of the same operators and types for the same level and version. */
+uint64_t host_kernel_key(ir_module *m, const ir_op *op, const char *level);
 
 /* ---- emit_host.c ---- */
 /* Emits every function of the program into the unit. */

@@ -7,9 +7,18 @@
 
 #include "codegen/compile_llvm.h"
 
+#include "runtime/base/hash.h"
 #include "runtime/values/tensor.h"
 
 /* ---- lowering, before emission ---- */
+
+static uint64_t body_hash(cg_unit *u, ts_str symbol) {
+    LLVMValueRef f = cg_unit_kernel(u, symbol);
+    char *text = f ? LLVMPrintValueToString(f) : NULL;
+    uint64_t h = text ? ts_hash64(text, strlen(text), 0) : 0;
+    LLVMDisposeMessage(text);
+    return h;
+}
 
 static ts_status lower_kernel(host_module *hm, const ir_op *op) {
     cg_unit *u = hm->unit;
@@ -24,6 +33,9 @@ static ts_status lower_kernel(host_module *hm, const ir_op *op) {
     }
     cg_kernel *kernel = TS_NEW(u->arena, cg_kernel);
     cg_unit_next_module(u);
+    uint64_t key = host_kernel_key(u->ir, op, u->target->name);
+    size_t variant = cg_tuning_variant(u->options->tuning, key);
+    u->variant = cg_variant_get(variant);
     ts_status status = cg_lower_kernel(u, op, kernel);
     if (u->options->trim)
         u->options->trim(u->options->trim_user);
@@ -31,6 +43,12 @@ static ts_status lower_kernel(host_module *hm, const ir_op *op) {
         return status;
     if (!status)
         row.kernel = kernel;
+    cg_kernel_list *list = u->options->kernels;
+    if (!status && list) {
+        cg_kernel_info info = {op, kernel->symbol, u->target->name, key,
+                               body_hash(u, kernel->symbol), (uint8_t)variant, kernel->flops};
+        TS_APPEND(u->arena, list->rows, list->count, list->capacity, info);
+    }
     ts_status_release(status);
     TS_APPEND(u->arena, hm->kernels, hm->kernel_count, hm->kernel_capacity, row);
     return NULL;

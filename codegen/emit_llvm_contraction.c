@@ -54,6 +54,10 @@ static void choose_tile(const kn_kernel *k, const cg_target_info *target, kn_pla
         /* One row of weights from memory: four streams are faster than eight (46 and 40 GB/s). */
         bool from_memory = rows == 1 && known_or(k->contraction.k, 1) * columns > (4 << 20) / 4;
         p->vectors = from_memory ? 4 : rows <= 2 ? 8 : rows <= 7 ? 4 : rows <= 9 ? 3 : 2;
+        if (p->vectors == 2 && k->variant->vectors) {
+            p->vectors = k->variant->vectors;
+            most = 28 / p->vectors;
+        }
     } else if (lanes == 8) {
         most = needed == 1 ? 12 : needed == 3 ? 4 : 6;
         p->vectors = rows == 1 ? 8 : rows == 2 ? 4 : needed == 3 ? 3 : 2;
@@ -122,6 +126,7 @@ static void make_plan(kn_kernel *k, const cg_target_info *target, kn_plan *p) {
                                                        : sum * 4;
     int64_t right_bytes = known_or(columns, 512) * kn_format_panel_bytes(c->format, sum) / KN_PANEL;
     int64_t block = 384 * 1024 / (row_bytes > 0 ? row_bytes : 1);
+    block = block / 100 * k->variant->block_percent;
     if (right_bytes <= 256 * 1024 || c->left_kind == KN_LEFT_PACKED)
         block = block < 8 * p->rows ? block : 8 * p->rows;
     if (block * p->taps * 8 > 64 * 1024)

@@ -8,6 +8,10 @@
 #include "codegen/spill.h"
 #include "runtime/format/tsm.h"
 
+#ifndef TSC_VERSION
+#define TSC_VERSION "0.1.0"
+#endif
+
 typedef struct cg_index_map cg_index_map; /* 64-bit key -> index; see host_program.c */
 
 typedef struct cg_weight_part { /* bytes of the weights section */

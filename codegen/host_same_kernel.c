@@ -82,3 +82,37 @@ uint64_t host_kernel_hash(const ir_op *op) {
     }
     return h;
 }
+
+/* ---- across compilations ---- */
+
+static uint64_t add_text(ts_str text, uint64_t h) { return ts_hash64(text.data, text.length, h); }
+
+static uint64_t add_constant(rt_value v, uint64_t h) {
+    if (v.tag == RT_TAG_LIST) {
+        for (size_t i = 0; i < v.as.list->count; i++)
+            h = add_constant(v.as.list->items[i], h);
+        return h;
+    }
+    int64_t parts[2] = {v.tag, rt_is_counted(v) ? 0 : v.as.i};
+    return ts_hash64(parts, sizeof parts, h);
+}
+
+uint64_t host_kernel_key(ir_module *m, const ir_op *op, const char *level) {
+    const ir_block *body = op->regions[0];
+    uint64_t h = add_text(TS_STR("kernels of " TSC_VERSION), add_text(ts_str_of(level), 17));
+    for (size_t i = 0; i < op->operand_count; i++)
+        h = add_text(ir_type_text(m, op->operands[i]->type), h);
+    for (const ir_op *inner = body->first; inner; inner = inner->next) {
+        if (inner->opcode == IR_OP_CORE)
+            h = add_text(rt_op_name(inner->core), h);
+        if (inner->opcode == IR_OP_CONST)
+            h = add_constant(inner->value, h);
+        for (size_t i = 0; i < inner->operand_count; i++) {
+            uint64_t from = origin(body, inner->operands[i]);
+            h = ts_hash64(&from, sizeof from, h);
+        }
+        for (size_t i = 0; i < inner->result_count; i++)
+            h = add_text(ir_type_text(m, inner->results[i]->type), h);
+    }
+    return h;
+}

@@ -5,10 +5,6 @@
 #include "ir/live_memory.h"
 #include "runtime/values/packed.h"
 
-#ifndef TSC_VERSION
-#define TSC_VERSION "0.1.0"
-#endif
-
 /* Symbolic sizes are numbered in the order in which types name them. */
 typedef struct symbol_table {
     ts_str *names;

@@ -10,6 +10,7 @@ kn_kernel *kn_make(ts_arena *arena, ir_module *ir, int buffer_count) {
     k->arena = arena;
     k->ir = ir;
     k->buffer_count = buffer_count;
+    k->variant = cg_variant_get(0);
     return k;
 }
 

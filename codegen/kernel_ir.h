@@ -149,6 +149,7 @@ typedef struct kn_kernel {
     ir_module *ir;
     struct kn_kernel *owner; /* the first part; NULL: this is it */
     struct kn_kernel *next;  /* the next part */
+    const cg_variant *variant; /* never NULL */
     kn_dim dims[KN_MAX_DIMS];
     int dim_count;
     bool reduces_vector;

@@ -303,7 +303,10 @@ static int choose_winograd(const lowering *l, const kn_contraction *c, int64_t g
         groups != 1 || c->kernel_h != 3 || c->kernel_w != 3 || c->stride_h != 1 ||
         c->stride_w != 1 || c->dilation_h != 1 || c->dilation_w != 1)
         return 0;
-    return kn_choose_winograd(c->out_h, c->out_w, c->channels, out, o->computes_bf16 ? 0.47 : 1);
+    int tile = kn_choose_winograd(c->out_h, c->out_w, c->channels, out, o->computes_bf16 ? 0.47 : 1);
+    if (tile && l->k->variant->winograd)
+        tile = l->k->variant->winograd < 0 ? 0 : l->k->variant->winograd;
+    return tile;
 }
 
 ts_status lw_convolution(lowering *l) {

@@ -346,6 +346,8 @@ ts_status cg_lower_kernel(cg_unit *unit, const ir_op *op, cg_kernel *out) {
     for (size_t i = 0; i < op->operand_count; i++)
         buffers += op->operands[i]->type->kind == IR_TENSOR;
     l.k = kn_make(unit->arena, unit->ir, buffers + (int)op->result_count);
+    if (unit->variant)
+        l.k->variant = unit->variant;
     ir_attention attention;
     ir_op *product = stored_product(&l);
     bool is_attention = product && ir_attention_of(l.ir, product, &attention);

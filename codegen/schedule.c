@@ -226,7 +226,7 @@ static void plan_items(kn_kernel *k) {
     k->chunk = 0;
     double length = rt_dim_is_constant(vector->size) ? (double)vector->size : 256;
     if (!k->reduces_vector) {
-        int64_t chunk = has_serial ? 256 : 4096;
+        int64_t chunk = (has_serial ? 256 : 4096) * k->variant->chunk_percent / 100;
         if (!rt_dim_is_constant(vector->size) || vector->size > chunk + chunk / 2) {
             k->chunk = chunk;
             items = kn_dim_mul(k, items, kn_dim_ceil_div(k, vector->size, chunk));

@@ -89,3 +89,14 @@ ts_str cg_target_feature_names(const cg_target_info *t, ts_arena *arena) {
             names = ts_arena_format(arena, "%s%s+%s", names, names[0] ? "," : "", rows[i].llvm).data;
     return ts_str_of(names);
 }
+
+bool cg_target_runs_here(const cg_target_info *t) {
+#if defined(__x86_64__)
+    bool is_machine = strncmp(t->triple, "x86_64", 6) == 0;
+#elif defined(__aarch64__)
+    bool is_machine = strncmp(t->triple, "aarch64", 7) == 0;
+#else
+    bool is_machine = false;
+#endif
+    return is_machine && (cg_target_features(t) & ~tsm_cpu_features()) == 0;
+}

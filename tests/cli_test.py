@@ -180,6 +180,12 @@ def main(folder):
     for kind, suffix in (("obj", ".o"), ("so", ".so"), ("asm", ".s")):
         expect("layers to " + kind, run(TSC, layers, "--eval", "--input", ":float32[1,8,8,8]", "--emit=" + kind, "-o",
                                         here("layers" + suffix)), 0)
+    tune = [TSC, layers, "--eval", "--input", ":float32[1,8,8,8]", "--tune", "-o"]
+    expect("tune", run(*tune, here("tuned.tsm")), 0, "tune: round 8 of 8")
+    expect("tune from the cache", run(*tune, here("tuned2.tsm"), "--tune-cache", here("tuned.tsm.tune")), 0, "are in the cache")
+    check("tuned the same", open(here("tuned.tsm"), "rb").read() == open(here("tuned2.tsm"), "rb").read())
+    expect("tune without sizes", run(TSC, layers, "--eval", "--tune", "-o", here("n.tsm")), 1, "has no constant size: give --example")
+    expect("tune for a device", run(TSC, layers, "--eval", "--tune", "--target=opencl", "-o", here("n.tsm")), 2, "--tune is for")
     cache = here("cache")
     for name, words in (("one thread", ["-j1"]), ("an empty cache", ["--cache", cache]), ("a full cache", ["--cache", cache, "-j2"])):
         expect("compile with " + name, run(TSC, script, "-o", here("again.tsm"), "--input", "x:float32[N]", *words), 0)

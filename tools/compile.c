@@ -14,6 +14,7 @@
 #ifdef TS_HAVE_LLVM
 #include "codegen/spill.h"
 #include "tools/compile_precision.h"
+#include "tools/compile_tune.h"
 #endif
 
 enum { FOLD_BYTES = 64 << 20, FOLD_OPS = 10000000 };
@@ -268,6 +269,12 @@ static ts_status emit_code(compilation *c) {
                           .spill = c->spill = cg_spill_make(o->output), .trim = trim,
                           .jobs = o->jobs, .cache = ts_str_of(o->cache),
                           .trim_user = c};
+    cg_tuning tuning = {0};
+    if (o->tune) {
+        TS_TRY(tsc_tune(c->module, c->arena, &options, o->tune_cache, &c->example, c->callbacks,
+                        &tuning));
+        options.tuning = &tuning;
+    }
     TS_TRY(cg_compile(c->module, c->arena, &options));
     if (!o->computes_bf16 && !o->weights_dtype.length)
         return NULL;

@@ -40,6 +40,8 @@ typedef struct tsc_options {
     ts_str stop_after;
     bool verify_each, check_each, dump_all, dump_changed, want_stats;
     ts_str dump_one;
+    bool tune;         /* measure variants of kernels on this machine */
+    const char *tune_cache; /* what was measured before; NULL: nothing */
     int jobs;          /* threads for code generation; 0: one */
     const char *cache; /* folder of compiled code that may be used again, or NULL */
     size_t memory_limit; /* bytes of the compilation's arena; 0: 1.5 GiB */

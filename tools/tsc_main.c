@@ -51,7 +51,8 @@ static const option_row rows[] = {
      "few ulp nearer to the exact result", NULL},
     {"--jobs", "-j", OPTION_VALUE, "N", "threads that generate code [the processors]; the\nfile is the same for any number", NULL},
     {"--cache", NULL, OPTION_VALUE, "DIR", "keep compiled code there and use it again; made where\nthere is none, may be emptied at any time", NULL},
-    {"--tune", NULL, OPTION_FLAG, NULL, "measure variants on this machine", "there is no tuner"},
+    {"--tune", NULL, OPTION_FLAG, NULL, "measure variants of the kernels on this machine, with\nthe --example or made-up inputs of the declared sizes,\nand take what is clearly faster", NULL},
+    {"--tune-cache", NULL, OPTION_VALUE, "FILE", "what was measured: not measured again [OUT.tune]", NULL},
     {"Looking inside:", NULL, OPTION_HEADING, NULL, NULL, NULL},
     {"--passes", NULL, OPTION_VALUE, "LIST", "run just these passes ('' for none)", NULL},
     {"--stop-after", NULL, OPTION_VALUE, "PASS", "stop there and print the IR; 'frontend' too", NULL},
@@ -99,6 +100,7 @@ typedef struct driver {
     const char *dump_dir;
     bool has_dump_dir; /* it was made, or tried to */
     char *output; /* owned: a name made from the input's */
+    char *tune_cache;
     fe_input_type *inputs;
     ts_str *entries, *passes;
     const char **levels;
@@ -394,6 +396,26 @@ static ts_status read_target(driver *d) {
     return NULL;
 }
 
+static ts_status read_tuning(driver *d) {
+    const char *cache = options_get(&d->line, "--tune-cache");
+    d->compile.tune = options_has(&d->line, "--tune");
+    if (!d->compile.tune && cache)
+        return ts_error_make(TS_ERR_INVALID_INPUT, "--tune-cache is for --tune");
+    if (d->compile.tune && (d->compile.emit != TSC_EMIT_TSM || d->compile.device.length))
+        return ts_error_make(TS_ERR_INVALID_INPUT, "--tune is for a .tsm for the cpu");
+    if (!d->compile.tune || cache) {
+        d->compile.tune_cache = cache;
+        return NULL;
+    }
+    size_t size = strlen(d->compile.output) + sizeof ".tune";
+    d->tune_cache = malloc(size);
+    if (!d->tune_cache)
+        return ts_no_memory();
+    snprintf(d->tune_cache, size, "%s.tune", d->compile.output);
+    d->compile.tune_cache = d->tune_cache;
+    return NULL;
+}
+
 static ts_status read_options(driver *d) {
     const options *line = &d->line;
     fe_options *f = &d->compile.frontend;
@@ -448,7 +470,8 @@ static ts_status read_options(driver *d) {
     TS_TRY(read_levels(d));
     TS_TRY(read_passes(d));
     TS_TRY(read_emit(d));
-    return read_output(d, input);
+    TS_TRY(read_output(d, input));
+    return read_tuning(d);
 }
 
 /* build/docs/ops.md is this text. */
@@ -550,6 +573,7 @@ int main(int argc, char **argv) {
     ts_status_release(status);
     ts_status_release(d.dump_status);
     free(d.output);
+    free(d.tune_cache);
     free(d.inputs);
     free(d.entries);
     free(d.passes);
