@@ -64,6 +64,7 @@ typedef struct pass_options {
     bool verify_each;
     bool dump_all, dump_changed;
     ts_str dump_one;
+    bool statistics; /* passes.tsv to the sink, dumps or not */
     /* --check-each: called after each pass; compares with the first result. May be NULL. */
     ts_status (*check)(void *user, ir_module *m, const char *pass);
     void *check_user;

@@ -274,7 +274,7 @@ static ts_status run_order(manager *mg) {
 
 ts_status pass_run_pipeline(pass_context *ctx, ir_module *m, const pass_options *options) {
     manager mg = {.ctx = ctx, .m = m, .options = options};
-    mg.dumps = ctx->sink && (options->dump_all || options->dump_changed);
+    mg.dumps = ctx->sink && (options->dump_all || options->dump_changed || options->statistics);
     if (options->stop_after.length && !pass_find(options->stop_after))
         return ts_error_make(TS_ERR_INVALID_INPUT, "there is no pass '%.*s'",
                              TS_STR_ARG(options->stop_after));

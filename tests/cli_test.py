@@ -180,6 +180,11 @@ def main(folder):
     for kind, suffix in (("obj", ".o"), ("so", ".so"), ("asm", ".s")):
         expect("layers to " + kind, run(TSC, layers, "--eval", "--input", ":float32[1,8,8,8]", "--emit=" + kind, "-o",
                                         here("layers" + suffix)), 0)
+    expect("report", run(TSC, layers, "--eval", "--input", ":float32[1,8,8,8]", "--report", here("r.html"), "-o", here("r.tsm")), 0)
+    page = open(here("r.html")).read()
+    check("report has kernels", "conv2d, relu" in page.replace("convolution", "conv2d") and "x86-64-v4" in page and "bytes planned" in page, page)
+    expect("report of what is dynamic", run(TSC, script, "--report", here("r.html"), "-o", here("r.tsm")), 0)
+    check("report has reasons", "has an unknown dtype" in open(here("r.html")).read(), open(here("r.html")).read())
     tune = [TSC, layers, "--eval", "--input", ":float32[1,8,8,8]", "--tune", "-o"]
     expect("tune", run(*tune, here("tuned.tsm")), 0, "tune: round 8 of 8")
     expect("tune from the cache", run(*tune, here("tuned2.tsm"), "--tune-cache", here("tuned.tsm.tune")), 0, "are in the cache")

@@ -11,6 +11,7 @@
 #include "ir/live_memory.h"
 #include "passes/passes.h"
 #include "runtime/base/file.h"
+#include "tools/report.h"
 #ifdef TS_HAVE_LLVM
 #include "codegen/spill.h"
 #include "tools/compile_precision.h"
@@ -35,6 +36,9 @@ typedef struct compilation {
     fe_weights ir_weights; /* beside a .tsir input */
     rt_context context;
     struct cg_spill *spill;
+    ts_str passes; /* passes.tsv, for the report */
+    report_kernel *kernels;
+    size_t kernel_count;
     jmp_buf handler;
 } compilation;
 
@@ -138,6 +142,12 @@ static void rounded(void *user, ts_str name, ts_place place, const char *format,
 
 static void sink(void *user, ts_str name, ts_str bytes) {
     compilation *c = user;
+    const tsc_options *o = c->options;
+    if (o->report && ts_str_is(name, "passes.tsv")) {
+        c->passes = ts_arena_str(c->arena, bytes);
+        if (!o->dump_all && !o->dump_changed)
+            return;
+    }
     if (c->callbacks->dump)
         c->callbacks->dump(c->callbacks->user, name, bytes);
 }
@@ -178,7 +188,7 @@ static ts_status run_passes(compilation *c) {
     pass_options options = {.only = o->passes, .only_count = o->pass_count,
                             .stop_after = o->stop_after, .verify_each = o->verify_each,
                             .dump_all = o->dump_all, .dump_changed = o->dump_changed,
-                            .dump_one = o->dump_one};
+                            .dump_one = o->dump_one, .statistics = o->report != NULL};
     if (o->check_each) {
         c->check = tsc_check_make(c->arena, c->module, &c->example, &c->context);
         if (!c->check)
@@ -241,6 +251,18 @@ static ts_status emit_ast(compilation *c) {
     return status;
 }
 
+#ifdef TS_HAVE_LLVM
+static void keep_kernels(compilation *c, const cg_kernel_list *list) {
+    c->kernels = TS_NEW_ARRAY(c->arena, report_kernel, list->count + 1);
+    c->kernel_count = list->count;
+    for (size_t i = 0; i < list->count; i++) {
+        const cg_kernel_info *k = &list->rows[i];
+        c->kernels[i] = (report_kernel){k->op, k->symbol, k->level, cg_variant_get(k->variant)->name,
+                                        k->flops};
+    }
+}
+#endif
+
 static ts_status emit_code(compilation *c) {
 #ifdef TS_HAVE_LLVM
     static const cg_emit emits[] = {
@@ -275,7 +297,10 @@ static ts_status emit_code(compilation *c) {
                         &tuning));
         options.tuning = &tuning;
     }
+    cg_kernel_list kernels = {0};
+    options.kernels = o->report ? &kernels : NULL;
     TS_TRY(cg_compile(c->module, c->arena, &options));
+    keep_kernels(c, &kernels);
     if (!o->computes_bf16 && !o->weights_dtype.length)
         return NULL;
     return tsc_precision_weights(&c->rounded, c->callbacks);
@@ -284,6 +309,18 @@ static ts_status emit_code(compilation *c) {
     return ts_error_make(TS_ERR_UNSUPPORTED, "this tsc was built without code generation "
                          "(TS_LLVM=OFF): only --emit=tsir and --emit=ast work");
 #endif
+}
+
+static ts_status write_report(compilation *c) {
+    ts_buffer text = {0};
+    report_input in = {c->module, c->options->frontend.path, c->passes, c->kernels, c->kernel_count};
+    report_write(&in, &text);
+    ts_status status = ts_buffer_status(&text);
+    ts_file_part part = {.data = text.data, .length = text.length};
+    if (!status)
+        status = ts_file_write(c->options->report, &part, 1);
+    ts_buffer_deinit(&text);
+    return status;
 }
 
 typedef struct op_counts {
@@ -332,6 +369,8 @@ static ts_status run(compilation *c) {
     ts_status status = c->options->emit == TSC_EMIT_NOTHING ? NULL
                        : c->options->emit == TSC_EMIT_TSIR  ? emit_ir(c)
                                                             : emit_code(c);
+    if (!status && c->options->report)
+        status = write_report(c);
     if (!status)
         stats(c);
     return status;

@@ -40,6 +40,7 @@ typedef struct tsc_options {
     ts_str stop_after;
     bool verify_each, check_each, dump_all, dump_changed, want_stats;
     ts_str dump_one;
+    const char *report; /* file for the page of report.h, or NULL */
     bool tune;         /* measure variants of kernels on this machine */
     const char *tune_cache; /* what was measured before; NULL: nothing */
     int jobs;          /* threads for code generation; 0: one */
