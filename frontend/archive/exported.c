@@ -67,34 +67,39 @@ static bool is_word_at(ts_str text, size_t at, const char *word) {
     return text.length - at >= n && memcmp(text.data + at, word, n) == 0;
 }
 
-/* Values are bounded, because a tree needs some hundred bytes for each. */
-static ts_status quote_words(ts_str text, ts_buffer *out) {
+/* The next bare word outside strings from *at on: its length, 0 at the end. Counts values on the way,
+ * which are bounded because a tree needs some hundred bytes for each. */
+static size_t next_word(ts_str text, size_t *at, size_t *values) {
     static const char *const words[] = {"-Infinity", "Infinity", "NaN"};
-    bool in_string = false;
-    size_t values = 0;
-    for (size_t i = 0; i < text.length; i++) {
-        char c = text.data[i];
-        if (in_string) {
-            ts_buffer_char(out, c);
-            if (c == '\\' && i + 1 < text.length)
-                ts_buffer_char(out, text.data[++i]);
-            in_string = c != '"';
+    for (; *at < text.length && *values <= FE_EXPORTED_MAX_VALUES; ++*at) {
+        char c = text.data[*at];
+        if (c == '"') {
+            for (++*at; *at < text.length && text.data[*at] != '"'; ++*at)
+                if (text.data[*at] == '\\')
+                    ++*at;
             continue;
         }
-        values += c == ',' || c == '[' || c == '{' || c == ':';
-        in_string = c == '"';
-        size_t w = 0;
-        while (w < 3 && !is_word_at(text, i, words[w]))
-            w++;
-        if (w < 3) {
-            ts_buffer_format(out, "\"%s\"", words[w]);
-            i += strlen(words[w]) - 1;
-        } else {
-            ts_buffer_char(out, c);
-        }
+        *values += c == ',' || c == '[' || c == '{' || c == ':';
+        if (c != '-' && c != 'I' && c != 'N')
+            continue;
+        for (size_t w = 0; w < sizeof words / sizeof *words; w++)
+            if (is_word_at(text, *at, words[w]))
+                return strlen(words[w]);
+    }
+    return 0;
+}
+
+static ts_status quote_words(ts_str text, ts_buffer *out) {
+    size_t values = 0, from = 0, at = 0;
+    for (size_t n; (n = next_word(text, &at, &values)); from = at) {
+        ts_buffer_append(out, text.data + from, at - from);
+        ts_buffer_format(out, "\"%.*s\"", (int)n, text.data + at);
+        at += n;
     }
     if (values > FE_EXPORTED_MAX_VALUES)
         return fe_exported_bad("JSON of more than %d values", FE_EXPORTED_MAX_VALUES);
+    if (from) /* else the text is used as it is */
+        ts_buffer_append(out, text.data + from, text.length - from);
     return ts_buffer_status(out);
 }
 
@@ -107,7 +112,8 @@ ts_status fe_exported_parse(ts_arena *arena, ts_str text, json_t **out) {
     ts_status status = quote_words(text, &plain);
     if (!status) {
         json_error_t error;
-        *out = json_loadb(plain.data ? plain.data : "", plain.length, JSON_REJECT_DUPLICATES, &error);
+        *out = json_loadb(plain.length ? plain.data : text.data, plain.length ? plain.length : text.length,
+                          JSON_REJECT_DUPLICATES, &error);
         if (!*out)
             status = fe_exported_bad("line %d: %s", error.line, error.text);
     }

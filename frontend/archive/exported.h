@@ -20,7 +20,7 @@ void fe_exported_release(fe_archive *archive);
 /* ---- shared by its parts ---- */
 enum {
     FE_EXPORTED_MAX_JSON = 128 << 20,
-    FE_EXPORTED_MAX_VALUES = 8 << 20, /* of one JSON text: a bound of the memory for its tree */
+    FE_EXPORTED_MAX_VALUES = 4 << 20, /* of one JSON text: a bound of the memory for its tree */
     FE_EXPORTED_MAX_DEPTH = 256,
     FE_EXPORTED_MAX_GRAPHS = 10000
 };
@@ -37,6 +37,7 @@ typedef struct fe_exported {
     size_t body_at;            /* in text: after the arrow of forward */
     fe_exported_field *fields;
     size_t field_count, field_capacity;
+    fe_map weights; /* their names -> ts_str*, the field's */
     fe_map *names; /* of the graph at hand -> ts_str*, what stands for it in the text */
     fe_input_type *inputs; /* what the graph says of its inputs */
     size_t input_count, input_capacity;

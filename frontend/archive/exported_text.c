@@ -365,6 +365,9 @@ static ts_status add_field(fe_archive *a, const json_t *spec, const char *weight
             return fe_exported_bad("an input whose name holds a dot");
     fe_exported_bind(a, ts_str_of(name), ts_arena_format(a->arena, "self.%.*s", (int)f.name.length, f.name.data));
     TS_APPEND(a->arena, e->fields, e->field_count, e->field_capacity, f);
+    ts_str *kept = TS_NEW(a->arena, ts_str);
+    *kept = f.name;
+    fe_map_set(a->arena, &e->weights, f.weight, kept);
     return NULL;
 }
 
@@ -429,10 +432,9 @@ static ts_status read_outputs(fe_archive *a, const json_t *signature, leaves *ou
         const char *name = json_string_value(json_object_get(
             spec, is_buffer ? "buffer_name" : is_parameter ? "parameter_name" : "user_input_name"));
         ts_str target = {0};
-        for (size_t k = 0; name && !is_input && k < a->exported->field_count; k++)
-            if (ts_str_is(a->exported->fields[k].weight, name))
-                target = ts_arena_format(a->arena, "self.%.*s", (int)a->exported->fields[k].name.length,
-                                         a->exported->fields[k].name.data);
+        const ts_str *field = name && !is_input ? fe_map_get(&a->exported->weights, ts_str_of(name)) : NULL;
+        if (field)
+            target = ts_arena_format(a->arena, "self.%.*s", (int)field->length, field->data);
         if (is_input && name)
             target = fe_exported_name(a, name);
         if (!value || !target.length)
