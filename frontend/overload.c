@@ -5,7 +5,7 @@
 
 #include "frontend/emit_internal.h"
 
-enum { MAX_CANDIDATES = 64, MAX_PARAMETERS = 64, COST_IMPOSSIBLE = -1 };
+enum { MAX_CANDIDATES = 64, MAX_PARAMETERS = 64, COST_IMPOSSIBLE = -1, COST_NUMBER_AS_TENSOR = 20 };
 
 struct fe_overload_table {
     fe_map rows; /* "add" -> row_list*: core rows of that name */
@@ -90,7 +90,7 @@ static int type_cost(emitter *E, const ir_type *from, const ir_type *want) {
     case IR_TENSOR:
         return from->kind == IR_INT || from->kind == IR_FLOAT || from->kind == IR_BOOL ||
                        from->kind == IR_COMPLEX || is_number
-                   ? 20 : COST_IMPOSSIBLE;
+                   ? COST_NUMBER_AS_TENSOR : COST_IMPOSSIBLE;
     case IR_DEVICE:
         return from->kind == IR_STR ? 2 : COST_IMPOSSIBLE;
     default:
@@ -639,8 +639,10 @@ em em_operator(emitter *E, ts_str name, em_arguments *args, const ast_node *node
     candidate *best = NULL;
     for (size_t i = 0; i < count; i++) {
         match(E, &list[i], args, values);
-        if (list[i].cost >= 0 && is_overload(&list[i], overload))
-            list[i].cost = 0; /* asked for by its full name, as exported programs do */
+        /* Asked for by its full name, as exported programs do; but a number among the arguments of
+         * add.Tensor stays a number, as it does in PyTorch. */
+        if (list[i].cost >= 0 && list[i].cost < COST_NUMBER_AS_TENSOR && is_overload(&list[i], overload))
+            list[i].cost = 0;
         if (list[i].cost >= 0 && (!best || list[i].cost < best->cost))
             best = &list[i];
     }

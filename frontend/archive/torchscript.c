@@ -82,7 +82,11 @@ static ts_status find_top(fe_archive *a) {
     if (legacy.length)
         return NULL;
     for (size_t i = 0; i < a->zip->count; i++)
-        if (ts_str_ends_with(a->zip->members[i].name, "/.data/extern_modules"))
+        if (strstr(ts_arena_copy(a->arena, a->zip->members[i].name.data, a->zip->members[i].name.length),
+                   "data/aotinductor/"))
+            return ts_error_make(TS_ERR_UNSUPPORTED, "an AOTInductor package holds machine code only: "
+                                 "save the program with torch.export.save");
+        else if (ts_str_ends_with(a->zip->members[i].name, "/.data/extern_modules"))
             return ts_error_make(TS_ERR_UNSUPPORTED, "a torch.package archive holds Python code: save "
                                  "the model with torch.jit.save or torch.export.save");
     return ts_error_make(TS_ERR_INVALID_FILE, "data.pkl is missing: not a TorchScript archive");

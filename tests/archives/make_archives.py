@@ -258,7 +258,7 @@ class Everything(nn.Module):
         z[:, 1] = 0.0
         z[:, i] = 2.0
         return (self.attention(y, y, y)[0], z, self.table(i), y.masked_fill(y > 0, float("-inf")).exp(), y.std(1), *torch.topk(y, 2),
-                torch.fft.rfft(y).abs(), i.to(torch.float64) * 0.5, y[..., None].expand(-1, -1, -1, 2).flatten(2), i.argmax())
+                torch.fft.rfft(y).abs(), i.to(torch.float64) * 0.5, y.abs().sum() * 0.5, y[..., None].expand(-1, -1, -1, 2).flatten(2), i.argmax())
 
 
 class Trains(nn.Module):
