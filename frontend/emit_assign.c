@@ -102,7 +102,9 @@ static void store_field(emitter *E, ir_value *object, ir_class *c, ts_str name, 
     if (!field) {
         bool may_add = class_ && c->base.kind == RT_CLASS_PLAIN && !class_->is_archive;
         if (!may_add) {
-            EM_ERR(E, node, "%.*s has no attribute '%.*s' to assign: make it in __init__",
+            bool is_constant = class_ && fe_class_find_variable(class_, name);
+            EM_ERR(E, node, is_constant ? "%.*s.%.*s is a constant of the class: assign it in __init__ first"
+                                        : "%.*s has no attribute '%.*s' to assign: make it in __init__",
                    TS_STR_ARG(c->base.bare_name), TS_STR_ARG(name));
             return;
         }
@@ -165,6 +167,8 @@ static void unpack_values(emitter *E, const ast_list *targets, em *items, size_t
     bool has_star = star < targets->count;
     if (has_star ? count + 1 < targets->count : count != targets->count) {
         EM_ERR(E, node, "expected %zu values to unpack, found %zu", targets->count, count);
+        for (size_t i = 0; i < targets->count; i++)
+            em_note_failed(E, targets->items[i]);
         return;
     }
     for (size_t i = 0; i < star; i++)
@@ -249,6 +253,8 @@ void em_unpack(emitter *E, const ast_list *targets, em v, const ast_node *node) 
             unpack_list(E, targets, value, node);
     } else {
         EM_ERR(E, node, "expected a tuple or list to unpack, found %s", em_type_text(E, t));
+        for (size_t i = 0; i < targets->count; i++)
+            em_note_failed(E, targets->items[i]);
     }
 }
 
@@ -305,6 +311,8 @@ void em_annotated(emitter *E, const ast_node *node) {
         /* tolist() and Any take the annotated type. */
         if (value && type && (value->type->kind == IR_ANY || !ir_type_is_subtype(value->type, type)))
             value = em_coerce(E, value, type, 0, node->right, "the value");
+        if (!value)
+            em_note_failed(E, node->left);
         em_set_variable(E, slot - 1, em_value(value), node);
         return;
     }

@@ -157,6 +157,13 @@ static ir_value *pack_star(emitter *E, em_argument *args, const bool *used, size
     return em_list_of(E, items, n, list_type->args[0]);
 }
 
+static bool has_parameter(const em_signature *s, ts_str name) {
+    for (size_t i = 0; i < s->count; i++)
+        if (ts_str_equal(s->parameters[i].name, name))
+            return true;
+    return false;
+}
+
 em em_call_ir(emitter *E, ir_function *f, em_signature *s, ir_value *self, em_arguments *args,
               const ast_node *node) {
     ir_value **operands = TS_NEW_ARRAY(E->arena, ir_value *, s->count + 1);
@@ -232,11 +239,13 @@ em em_call_ir(emitter *E, ir_function *f, em_signature *s, ir_value *self, em_ar
     for (size_t k = 0; k < args->count; k++)
         if (!used[k]) {
             if (args->items[k].name.length)
-                EM_ERR(E, args->items[k].node, "%.*s has no parameter '%.*s'", TS_STR_ARG(f->name),
-                       TS_STR_ARG(args->items[k].name));
+                EM_ERR(E, args->items[k].node, has_parameter(s, args->items[k].name)
+                                                   ? "%.*s: argument '%.*s' is given twice"
+                                                   : "%.*s has no parameter '%.*s'",
+                       TS_STR_ARG(f->name), TS_STR_ARG(args->items[k].name));
             else
-                EM_ERR(E, node, "%.*s takes %zu arguments, more were given", TS_STR_ARG(f->name),
-                       s->count - (self ? 1 : 0));
+                EM_ERR(E, node, "%.*s takes %zu argument%s, %zu were given", TS_STR_ARG(f->name),
+                       s->count - (self ? 1 : 0), s->count - (self ? 1 : 0) == 1 ? "" : "s", args->count);
             return em_error();
         }
     if (!f->return_type) {

@@ -12,7 +12,8 @@ static bool bind_closure(emitter *E, const ast_node *f, em *args, size_t count, 
                          em *out, const ast_node *node) {
     const ast_parameters *p = &f->parameters;
     if (count > p->count) {
-        EM_ERR(E, node, "takes %zu arguments, %zu were given", p->count, count);
+        EM_ERR(E, node, "the function takes %zu argument%s, %zu were given", p->count,
+               p->count == 1 ? "" : "s", count);
         return false;
     }
     for (size_t i = 0; i < p->count; i++) {

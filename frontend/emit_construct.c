@@ -80,8 +80,8 @@ static bool bind_fields(emitter *E, fe_class *c, const ir_class *ir, em_argument
     for (size_t i = 0; i < args->count; i++)
         positional += !args->items[i].name.length;
     if (positional > ir->field_count) {
-        EM_ERR(E, node, "%.*s takes %zu arguments, %zu were given", TS_STR_ARG(c->bare_name),
-               ir->field_count, positional);
+        EM_ERR(E, node, "%.*s takes %zu argument%s, %zu were given", TS_STR_ARG(c->bare_name),
+               ir->field_count, ir->field_count == 1 ? "" : "s", positional);
         return false;
     }
     for (size_t k = 0; k < args->count; k++)

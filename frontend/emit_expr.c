@@ -251,13 +251,15 @@ em em_tuple_literal(emitter *E, const ast_node *node, const ir_type *hint) {
     const ir_type *tuple_hint = plain_hint(E, hint, IR_TUPLE);
     em *items = NULL;
     size_t count = 0, capacity = 0;
+    bool failed = false;
     for (size_t i = 0; i < node->list.count; i++) {
         const ast_node *item = node->list.items[i];
         const ir_type *h = tuple_hint && tuple_hint->arg_count == node->list.count
                                ? tuple_hint->args[i] : NULL;
         em v = em_expression(E, item->kind == AST_STARRED ? item->left : item, h);
+        failed = failed || v.kind == EM_ERROR;
         if (v.kind == EM_ERROR)
-            return v;
+            continue; /* the items after it are told of, too */
         if (item->kind == AST_STARRED) {
             em_iteration it;
             if (!em_iterate(E, v, item, &it))
@@ -274,7 +276,7 @@ em em_tuple_literal(emitter *E, const ast_node *node, const ir_type *hint) {
             v = em_value(em_ir(E, v, item, h));
         TS_APPEND(E->arena, items, count, capacity, v);
     }
-    return (em){.kind = EM_TUPLE, .items = items, .count = count};
+    return failed ? em_error() : (em){.kind = EM_TUPLE, .items = items, .count = count};
 }
 
 /* ---- to IR values ---- */
@@ -349,7 +351,10 @@ ir_value *em_ir(emitter *E, em v, const ast_node *node, const ir_type *hint) {
     case EM_EXCEPTION:
         break;
     }
-    EM_UNSUPPORTED(E, node, "a function, class or module as a value at run time is not supported yet");
+    if (v.kind == EM_METHOD && v.value && !v.function && !fe_operator_exists(E->fe, v.name))
+        EM_ERR(E, node, "%s has no attribute '%.*s'", em_type_text(E, v.value->type), TS_STR_ARG(v.name));
+    else
+        EM_UNSUPPORTED(E, node, "a function, class or module as a value at run time is not supported yet");
     return NULL;
 }
 

@@ -14,6 +14,12 @@ void em_report(emitter *E, ts_code code, const ast_node *node, const char *forma
     E->failed = true;
     if (!node && E->function)
         node = E->function->node;
+    /* The names of a script's own classes and functions as it writes them. */
+    bool is_script = node && node->source && !node->source->is_archive;
+    static const char *const prefixes[] = {"__main__.", "__torch__."};
+    for (size_t i = 0; i < 2 && is_script; i++)
+        for (char *at; (at = strstr(text, prefixes[i]));)
+            memmove(at, at + strlen(prefixes[i]), strlen(at + strlen(prefixes[i])) + 1);
     fe_report(E->fe->diagnostics, FE_ERROR, code, node, "%s", text);
 }
 

@@ -462,7 +462,11 @@ static em get_item(emitter *E, em object, index_list *ix, const ast_node *node) 
                 EM_ERR(E, node, "this index does not fit %s", em_type_text(E, t));
                 return em_error();
             }
-            return em_value(em_op(E, "__getitem__", node, 2, x, k));
+            if (t->kind == IR_DICT)
+                k = em_coerce(E, k, t->args[0], 0, node, "the key");
+            else if (k->type->kind == IR_STR || k->type->kind == IR_FLOAT || k->type->kind == IR_LIST)
+                k = em_coerce(E, k, em_simple(E, IR_INT), 0, node, "the index");
+            return em_value(k ? em_op(E, "__getitem__", node, 2, x, k) : NULL);
         }
     case IR_CLASS:
         if (em_class_has_method(t, "__getitem__")) {
@@ -537,6 +541,7 @@ static void set_item(emitter *E, ir_value *object, index_list *ix, em v, const a
         ir_value *k = em_ir(E, key, node, t->args[0]), *value = em_ir(E, v, node, t->args[1]);
         if (em_retype_dict(E, object, k, value))
             return;
+        k = em_coerce(E, k, t->args[0], 0, node, "the key");
         em_op(E, "_set_item", node, 3, object, k,
               em_cast(E, em_coerce(E, value, t->args[1], 0, node, "the value"), t->args[1]));
         return;

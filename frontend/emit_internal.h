@@ -209,6 +209,7 @@ void em_augmented_subscript(emitter *E, const ast_node *node);
 void em_delete_subscript(emitter *E, const ast_node *target);
 void em_raise(emitter *E, const ast_node *node);
 void em_raise_named(emitter *E, ts_str exception, ir_value *message);
+void em_note_failed(emitter *E, const ast_node *target); /* its names are not told again */
 void em_assign(emitter *E, const ast_node *target, em v, const ast_node *node);
 void em_set_variable(emitter *E, size_t slot, em v, const ast_node *node);
 void em_augmented(emitter *E, const ast_node *node);

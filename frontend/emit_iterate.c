@@ -209,7 +209,10 @@ static bool iterate_value(emitter *E, ir_value *v, const ast_node *node, em_iter
     default:
         break;
     }
-    EM_UNSUPPORTED(E, node, "a loop over %s is not supported yet", em_type_text(E, t));
+    if (t->kind == IR_INT || t->kind == IR_FLOAT || t->kind == IR_BOOL || t->kind == IR_NONE)
+        EM_ERR(E, node, "expected something to loop over, found %s", em_type_text(E, t));
+    else
+        EM_UNSUPPORTED(E, node, "a loop over %s is not supported yet", em_type_text(E, t));
     return false;
 }
 

@@ -7,6 +7,10 @@ static em with_self(emitter *E, ts_str name, ir_value *self, em_arguments *args,
     TS_APPEND(E->arena, all.items, all.count, all.capacity, first);
     for (size_t i = 0; i < args->count; i++)
         TS_APPEND(E->arena, all.items, all.count, all.capacity, args->items[i]);
+    if (self->type->kind != IR_TENSOR && !fe_operator_exists(E->fe, name)) {
+        EM_ERR(E, node, "%s has no method '%.*s'", em_type_text(E, self->type), TS_STR_ARG(name));
+        return em_error();
+    }
     /* x.where(c, y) is where(c, x, y), x.polygamma(n) is polygamma(n, x). */
     if (ts_str_is(name, "where") || ts_str_is(name, "polygamma")) {
         if (all.count > 1 && !all.items[1].name.length) {

@@ -182,7 +182,9 @@ void em_raise(emitter *E, const ast_node *node) {
     if (v.kind == EM_ERROR)
         return;
     if (v.kind != EM_EXCEPTION) {
-        EM_ERR(E, node->left, "expected an exception to raise");
+        ir_value *found = v.kind == EM_VALUE ? v.value : NULL;
+        EM_ERR(E, node->left, "expected an exception to raise%s%s", found ? ", found " : "",
+               found ? em_type_text(E, found->type) : "");
         return;
     }
     em_place(E, node);
@@ -324,8 +326,8 @@ static void with_item(emitter *E, const ast_node *node, size_t i) {
     if (!object)
         return;
     if (!em_class_has_method(object->type, "__enter__")) {
-        EM_UNSUPPORTED(E, item->left, "with over %s is not supported yet",
-                       em_type_text(E, object->type));
+        EM_ERR(E, item->left, "expected a context manager (__enter__ and __exit__), found %s",
+               em_type_text(E, object->type));
         return;
     }
     em entered = em_call_method0(E, object, "__enter__", NULL, 0, item);
@@ -369,7 +371,7 @@ static void emit_import(emitter *E, const ast_node *node) {
 /* ---- one statement ---- */
 
 /* Remembers the names of a target whose value could not be typed. */
-static void note_failed(emitter *E, const ast_node *target) {
+void em_note_failed(emitter *E, const ast_node *target) {
     if (target->kind == AST_NAME)
         fe_map_set(E->arena, &E->failed_names, target->text, E);
     for (size_t i = 0; target->kind == AST_TUPLE && i < target->list.count; i++)
@@ -392,7 +394,7 @@ static void statement(emitter *E, const ast_node *s) {
                         : em_expression(E, s->right, em_hint_of_target(E, first));
         if (v.kind == EM_ERROR) {
             for (size_t i = 0; i < s->list.count; i++)
-                note_failed(E, s->list.items[i]);
+                em_note_failed(E, s->list.items[i]);
             break;
         }
         if (s->list.count > 1 && v.kind == EM_TUPLE) {

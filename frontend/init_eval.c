@@ -530,6 +530,8 @@ static ts_status statement(evaluator *ev, ev_frame *frame, const ast_node *node,
     case AST_ANN_ASSIGN: return annotated(ev, frame, node);
     case AST_AUG_ASSIGN: return augmented(ev, frame, node);
     case AST_RETURN:
+        if (!frame->function)
+            return ev_unsupported(node, "return outside a function");
         if (node->left)
             TS_TRY(ev_expression(ev, frame, node->left, &v));
         rt_assign(&frame->result, v);

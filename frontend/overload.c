@@ -507,12 +507,16 @@ static bool refuse(emitter *E, ts_str name, candidate *list, size_t count, ir_va
     if (!text.data)
         ts_buffer_text(&text, "");
     const char *reason = count ? NULL : fe_archive_reason(name);
+    bool is_optional = false;
+    for (size_t i = 0; i < args->count; i++)
+        is_optional = is_optional || values[i]->type->kind == IR_OPTIONAL;
     if (reason)
         EM_UNSUPPORTED(E, node, "%s", reason);
     else if (!count)
         EM_UNSUPPORTED(E, node, "the operator %.*s is not supported yet", TS_STR_ARG(name));
     else
-        EM_ERR(E, node, "no overload of %.*s takes (%.*s)", TS_STR_ARG(name), (int)text.length,
+        EM_ERR(E, node, is_optional ? "no overload of %.*s takes (%.*s): check first that it is not None"
+                                    : "no overload of %.*s takes (%.*s)", TS_STR_ARG(name), (int)text.length,
                text.data ? text.data : "");
     ts_buffer_deinit(&text);
     for (size_t i = 0; i < count && i < 8; i++)

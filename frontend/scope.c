@@ -78,7 +78,8 @@ static fe_binding named(struct fe_context *fe, const char *prefix, ts_str name) 
 }
 
 static const char builtin_names[] =
-    "abs all any bin bool bytes callable chr complex dict dir divmod enumerate filter float format "
+    "abs all any ascii bin bool bytearray bytes callable compile eval exec globals input locals memoryview "
+    "breakpoint chr complex dict dir divmod enumerate filter float format "
     "frozenset getattr hasattr hash hex id int isinstance issubclass iter len list map max min next "
     "object oct open ord pow print property range repr reversed round set setattr slice sorted "
     "staticmethod classmethod str sum super tuple type vars zip __name__ __import__ NotImplemented";

@@ -141,6 +141,7 @@ def main(folder):
     expect("unknown pass", run(TSC, script, "--passes=fusee"), 2, "did you mean 'fuse'?")
     expect("bad level", run(TSC, script, "-O4"), 2, "from 0 to 3")
     expect("bad input type", run(TSC, script, "--input", "x"), 2, "NAME:TYPE")
+    expect("input twice", run(TSC, script, "--input", "x:float32[2]", "--input", "x:float32[3]"), 2, "gives 'x' twice")
     expect("no entries", run(TSC, script, "--entry", ","), 2, "--entry: expected names")
     expect("no levels", run(TSC, script, "--cpu", ","), 2, "--cpu: expected names")
     expect("unknown list", run(TSC, "--list-ops", "zz"), 2, "--list-ops")

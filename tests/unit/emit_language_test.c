@@ -174,7 +174,7 @@ typedef struct mistake {
 static const mistake mistakes[] = {
     {"def f():\n    return y\n", 2, "the name 'y' is not defined"},
     {"def f():\n    z = x\n    x = 1\n    return z\n", 2, "the variable 'x' is used before it is assigned"},
-    {"def f():\n    return [1].push(2)\n", 2, "the operator push is not supported yet"},
+    {"def f():\n    return [1].push(2)\n", 2, "List[int] has no method 'push'"},
     {"def g(a: int) -> int:\n    return a\ndef f():\n    return g('s')\n", 4, "expected int for argument 'a', found str"},
     {"def g(a: int) -> int:\n    return a\ndef f():\n    return g()\n", 4, "argument 'a' is missing"},
     {"def f():\n    return 'a' + 1\n", 2, "no overload of add takes (str, int)"},

@@ -1,0 +1,4 @@
+# RUN: tsc %s --entry f
+# ERROR: 4:12: int cannot be indexed
+def f(n: int):
+    return n[0]
