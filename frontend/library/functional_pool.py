@@ -231,6 +231,10 @@ def _embedding_bag_of(input: Tensor, weight: Tensor, offsets: Optional[Tensor], 
 
 def triplet_margin_with_distance_loss(anchor: Tensor, positive: Tensor, negative: Tensor, *, margin: float = 1.0,
                                       swap: bool = False, reduction: str = "mean") -> Tensor:
+    if margin <= 0:
+        raise ValueError(f"margin must be greater than 0, got {margin}")
+    if reduction != "mean" and reduction != "sum" and reduction != "none":
+        raise ValueError(f"{reduction} is not a valid value for reduction")
     near = torch.pairwise_distance(anchor, positive)
     far = torch.pairwise_distance(anchor, negative)
     if swap:

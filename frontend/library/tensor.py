@@ -311,6 +311,12 @@ def ravel(self: Tensor) -> Tensor:
 
 
 def rot90(self: Tensor, k: int = 1, dims: List[int] = [0, 1]) -> Tensor:
+    if len(dims) != 2:
+        raise RuntimeError(f"expected total rotation dims == 2, but got dims = {len(dims)}")
+    if torch.dim(self) < 2:
+        raise RuntimeError(f"expected total dims >= 2, but got total dims = {torch.dim(self)}")
+    if dims[0] % torch.dim(self) == dims[1] % torch.dim(self):
+        raise RuntimeError(f"expected rotation dims to be different, but got dim0 = {dims[0]} and dim1 = {dims[1]}")
     turns = k % 4
     if turns == 1:
         return torch.transpose(torch.flip(self, [dims[1]]), dims[0], dims[1])
@@ -322,10 +328,14 @@ def rot90(self: Tensor, k: int = 1, dims: List[int] = [0, 1]) -> Tensor:
 
 
 def fliplr(self: Tensor) -> Tensor:
+    if torch.dim(self) < 2:
+        raise RuntimeError("Input must be >= 2-d.")
     return torch.flip(self, [1])
 
 
 def flipud(self: Tensor) -> Tensor:
+    if torch.dim(self) < 1:
+        raise RuntimeError("Input must be >= 1-d.")
     return torch.flip(self, [0])
 
 
@@ -534,6 +544,10 @@ def float_power__Scalar(self: number, exponent: Tensor) -> Tensor:
 
 
 def isclose(self: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
+    if rtol < 0:
+        raise RuntimeError(f"rtol must be greater than or equal to zero, but got {rtol}")
+    if atol < 0:
+        raise RuntimeError(f"atol must be greater than or equal to zero, but got {atol}")
     close = self == other
     if equal_nan and (torch.is_floating_point(self) or torch.is_complex(self)):
         close = torch.logical_or(close, torch.logical_and(self != self, other != other))
@@ -596,6 +610,11 @@ def cross(self: Tensor, other: Tensor, dim: Optional[int] = None) -> Tensor:
 
 
 def linalg_cross(self: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
+    if torch.dim(self) != torch.dim(other):
+        raise RuntimeError("linalg.cross: inputs must have the same number of dimensions.")
+    if torch.size(self, dim) != 3 or torch.size(other, dim) != 3:
+        raise RuntimeError(f"linalg.cross: inputs dimension {dim} must have length 3. Got {torch.size(self, dim)} and "
+                           f"{torch.size(other, dim)}")
     a, b = torch.broadcast_tensors([self, other])
     a0, a1, a2 = torch.unbind(a, dim)
     b0, b1, b2 = torch.unbind(b, dim)
@@ -615,6 +634,8 @@ def vdot(self: Tensor, other: Tensor) -> Tensor:
 
 
 def trace(self: Tensor) -> Tensor:
+    if torch.dim(self) != 2:
+        raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {torch.dim(self)}")
     return torch.sum(torch.diagonal(self))
 
 
@@ -623,6 +644,8 @@ def dist(self: Tensor, other: Tensor, p: number = 2) -> Tensor:
 
 
 def renorm(self: Tensor, p: number, dim: int, maxnorm: number) -> Tensor:
+    if torch.dim(self) < 2:
+        raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {torch.dim(self)} dimensions")
     d = dim + torch.dim(self) if dim < 0 else dim
     others: List[int] = []
     for i in range(torch.dim(self)):
@@ -680,6 +703,10 @@ def _trapezoid_areas(y: Tensor, x: Tensor, dim: int) -> Tensor:
 
 def diff(self: Tensor, n: int = 1, dim: int = -1, prepend: Optional[Tensor] = None,
          append: Optional[Tensor] = None) -> Tensor:
+    if torch.dim(self) == 0:
+        raise RuntimeError("diff expects input to be at least one-dimensional")
+    if n < 0:
+        raise RuntimeError(f"order must be non-negative but got {n}")
     if n == 0:
         return torch.clone(self)
     x = self
@@ -702,6 +729,15 @@ def diff(self: Tensor, n: int = 1, dim: int = -1, prepend: Optional[Tensor] = No
 
 def cov(self: Tensor, *, correction: int = 1, fweights: Optional[Tensor] = None,
         aweights: Optional[Tensor] = None) -> Tensor:
+    if torch.dim(self) > 2:
+        raise RuntimeError("cov(): expected input to have two or fewer dimensions but got an input with "
+                           f"{torch.dim(self)} dimensions")
+    if fweights is not None and torch.dim(fweights) > 1:
+        raise RuntimeError("cov(): expected fweights to have one or fewer dimensions but got fweights with "
+                           f"{torch.dim(fweights)} dimensions")
+    if aweights is not None and torch.dim(aweights) > 1:
+        raise RuntimeError("cov(): expected aweights to have one or fewer dimensions but got aweights with "
+                           f"{torch.dim(aweights)} dimensions")
     x = torch.unsqueeze(self, 0) if torch.dim(self) < 2 else self
     if torch.dim(self) == 0:
         x = torch.reshape(self, [1, 1])
@@ -915,6 +951,7 @@ def gradient__tensorarray(self: Tensor, *, spacing: List[Tensor], dim: List[int]
 
 def _gradient_at(x: Tensor, places: Tensor, dim: int, edge_order: int) -> Tensor:
     """Second-order differences at uneven places: the derivative of the parabola through three."""
+    _check_gradient(x, dim, edge_order)
     n = torch.size(x, dim)
     shape = [1 for _ in range(torch.dim(x))]
     shape[dim] = n - 1
@@ -942,7 +979,15 @@ def _gradient_at(x: Tensor, places: Tensor, dim: int, edge_order: int) -> Tensor
     return torch.cat([first, inside, last], dim)
 
 
+def _check_gradient(x: Tensor, dim: int, edge_order: int) -> None:
+    if edge_order != 1 and edge_order != 2:
+        raise RuntimeError("torch.gradient only supports edge_order=1 and edge_order=2.")
+    if torch.size(x, dim) < edge_order + 1:
+        raise RuntimeError("torch.gradient expected each dimension size to be at least edge_order+1")
+
+
 def _gradient(x: Tensor, step: float, dim: int, edge_order: int) -> Tensor:
+    _check_gradient(x, dim, edge_order)
     n = torch.size(x, dim)
     inside = (torch.narrow(x, dim, 2, n - 2) - torch.narrow(x, dim, 0, n - 2)) / (2.0 * step)
     a0 = torch.narrow(x, dim, 0, 1)

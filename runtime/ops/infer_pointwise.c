@@ -103,6 +103,11 @@ RULE(where) { return elementwise(ic, args, 3, 1, SAME, outs); }
 RULE(polygamma) { return elementwise(ic, args + 1, 1, 0, FLOAT, outs); }
 
 RULE(masked_fill) {
+    if (args[2].kind == RT_FACT_TENSOR && args[2].rank > 0)
+        return ts_raise("RuntimeError",
+                        "masked_fill_ only supports a 0-dimensional value tensor, but got tensor "
+                        "with %d dimension(s).",
+                        args[2].rank);
     TS_TRY(shape_of(ic, args, 2, outs));
     outs[0].dtype = args[0].kind == RT_FACT_TENSOR ? args[0].dtype : RT_DTYPE_UNKNOWN;
     return NULL;

@@ -38,6 +38,9 @@ static ts_status reduced(const rt_infer_context *ic, const rt_fact *self, const 
     for (int i = 0; i < count; i++) {
         int dim;
         TS_TRY(rt_wrap_dim(dims[i], self->rank, &dim));
+        if (mask[dim] && !is_all)
+            return ts_raise("RuntimeError", "dim %d appears multiple times in the list of dims",
+                            dim);
         mask[dim] = true;
     }
     rt_dim *sizes = rt_new_dims(ic, self->rank);
