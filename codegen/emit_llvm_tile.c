@@ -183,6 +183,44 @@ static void set_indices(kn_emitter *e, int dim, LLVMValueRef index) {
     }
 }
 
+/* ---- stores whose columns lie apart and whose rows do not: transposed in registers ---- */
+
+static bool is_planar(const kn_emitter *e, const kn_store *s, int rows, LLVMValueRef mask) {
+    const kn_kernel *k = e->k;
+    int m = k->contraction.batch_count;
+    return e->width > 2 && rows * 2 >= e->width && s->access.element == RT_float32 &&
+           k->nodes[s->node].type == RT_float32 && s->access.strides[m] == 1 &&
+           s->access.strides[m + 1] != 1 && s->access.strides[m + 1] != 0 &&
+           (!mask || LLVMIsConstant(mask));
+}
+
+static bool lane_exists(LLVMValueRef mask, int lane) {
+    return !mask || LLVMConstIntGetZExtValue(LLVMGetAggregateElement(mask, (unsigned)lane)) != 0;
+}
+
+/* values[row][lanes: columns] from `base` on, the address of the first. */
+static void emit_planar_store(kn_emitter *e, const kn_store *s, LLVMValueRef base,
+                              LLVMValueRef const *values, int rows, LLVMValueRef mask) {
+    int w = e->width;
+    LLVMValueRef stride = kn_size(e, s->access.strides[e->k->contraction.batch_count + 1]);
+    for (int first = 0; first < rows; first += w) {
+        LLVMValueRef square[64], rows_mask = NULL;
+        int count = rows - first < w ? rows - first : w;
+        for (int i = 0; i < w; i++)
+            square[i] = i < count ? values[first + i] : LLVMGetUndef(LLVMTypeOf(values[0]));
+        kn_transpose(e, square, w);
+        if (count < w)
+            rows_mask = kn_lane_mask(e, kn_i64(e, count), w);
+        for (int lane = 0; lane < w; lane++) {
+            if (!lane_exists(mask, lane))
+                continue;
+            LLVMValueRef to = kn_element(e, base, kn_mul(e, stride, kn_i64(e, lane)), 4);
+            kn_emit_store(e, square[lane], kn_address(e, to, kn_i64(e, first * 4)), NULL,
+                          RT_float32, w, rows_mask);
+        }
+    }
+}
+
 void kn_emit_tile_stores(kn_emitter *e, int rows, int vectors, LLVMValueRef *sums, LLVMValueRef m,
                          LLVMValueRef column, LLVMValueRef const *masks, const int64_t *at) {
     kn_kernel *k = e->k;
@@ -195,6 +233,10 @@ void kn_emit_tile_stores(kn_emitter *e, int rows, int vectors, LLVMValueRef *sum
     LLVMValueRef *store_bases =
         copy_of(e, e->store_bases, (size_t)k->store_count * sizeof *store_bases);
     LLVMValueRef *before = copy_of(e, e->memo, nodes), *shared = copy_of(e, e->memo, nodes);
+    int planar = -1; /* the first such store; more are rare */
+    for (int st = k->store_count - 1; st >= 0; st--)
+        if (is_planar(e, &k->stores[st], at ? 0 : rows, NULL))
+            planar = st;
     for (int j = 0; j < vectors; j++) {
         e->index[n_dim] = kn_i64(e, j * e->width);
         e->mask = masks[j];
@@ -204,14 +246,24 @@ void kn_emit_tile_stores(kn_emitter *e, int rows, int vectors, LLVMValueRef *sum
             if (k->nodes[i].is_needed && !(k->nodes[i].dims & (1u << m_dim)))
                 kn_value(e, i);
         memcpy(shared, e->memo, nodes);
+        LLVMValueRef values[KN_MAX_TILE];
         for (int i = 0; i < rows; i++) {
             int64_t row = at ? at[i] : i;
             kn_step_bases(e, bases, store_bases, m_dim, row);
             set_indices(e, m_dim, kn_add(e, m, kn_i64(e, row)));
             e->tile_value = sums[i * vectors + j];
             for (int st = 0; st < k->store_count; st++)
-                kn_emit_store_node(e, st);
+                if (st != planar || !is_planar(e, &k->stores[st], at ? 0 : rows, e->mask))
+                    kn_emit_store_node(e, st);
+                else
+                    values[i] = kn_vector_value(e, k->stores[st].node);
             memcpy(e->memo, shared, nodes);
+        }
+        if (planar >= 0 && is_planar(e, &k->stores[planar], at ? 0 : rows, e->mask)) {
+            const kn_store *s = &k->stores[planar];
+            LLVMValueRef column_offset = kn_mul(e, e->index[n_dim], kn_size(e, s->access.strides[n_dim]));
+            emit_planar_store(e, s, kn_element(e, store_bases[planar], column_offset, 4), values,
+                              rows, e->mask);
         }
         memcpy(e->memo, before, nodes);
         memcpy(e->bases, bases, nodes);

@@ -10,6 +10,7 @@
  * streamed once a block. Every tile is computed alone by the same operations, so results do not
  * depend on blocks or threads. */
 #include "codegen/emit_llvm_contraction.h"
+#include "codegen/winograd.h"
 
 #include <math.h>
 #include <string.h>
@@ -18,7 +19,7 @@ enum { MAX_SIDE = 6 };
 
 typedef struct winograd_plan {
     int m, n;                    /* outputs and inputs of a tile along a side */
-    int64_t across, tiles;       /* tiles of a line of them, of an image */
+    int64_t across, image_tiles, images, tiles; /* tiles of a line of them, of an image, in all */
     int64_t block, blocks;       /* tiles of an item */
     int rows[3], row_variants;   /* of the products' tiles, most first */
     int vectors;                 /* of a step of columns */
@@ -52,16 +53,11 @@ static void make_plan(const kn_kernel *k, const cg_target_info *target, winograd
     p->n = p->m + 2;
     int64_t places = p->n * p->n, columns = k->dims[c->batch_count + 1].size;
     p->across = ceil_div(c->out_w, p->m);
-    p->tiles = p->across * ceil_div(c->out_h, p->m);
+    p->image_tiles = p->across * ceil_div(c->out_h, p->m);
+    p->images = k->dims[c->batch_count].size / (c->out_h * c->out_w);
+    p->tiles = p->image_tiles * p->images;
     p->row_bytes = ceil_div(c->channels, 16) * 64;
-    /* About two tiles of rows a block, so that filters are read seldom enough; more where they are
-     * many. */
-    enum { FEW_TILES = 28, MOST_BYTES = 640 * 1024 };
-    int64_t blocks = (p->tiles + FEW_TILES / 2) / FEW_TILES;
-    blocks = blocks < 1 ? 1 : blocks;
-    while (ceil_div(p->tiles, blocks) * places * p->row_bytes > MOST_BYTES &&
-           ceil_div(p->tiles, blocks) > most)
-        blocks++;
+    int64_t blocks = kn_winograd_blocks(p->m, p->tiles, c->channels, columns);
     p->block = ceil_div(p->tiles, blocks);
     p->blocks = ceil_div(p->tiles, p->block);
     int rows = (int)ceil_div(p->block, ceil_div(p->block, most));
@@ -104,7 +100,7 @@ ts_status kn_plan_winograd(kn_kernel *k, const cg_target_info *target) {
     k->scratch_bytes = p.table_bytes + p.tile_bytes + (int64_t)(p.n * p.n) * (p.left_plane + p.sum_plane);
     /* As the direct sum has them, so that rates compare. */
     k->flops = rt_dim_is_constant(items)
-                   ? 2.0 * (double)c->k * (double)(c->out_h * c->out_w) *
+                   ? 2.0 * (double)c->k * (double)k->dims[c->batch_count].size *
                          (double)k->dims[c->batch_count + 1].size * (double)items /
                          (double)(p.blocks * p.groups)
                    : 0;
@@ -201,12 +197,20 @@ typedef struct winograd_state {
     LLVMValueRef image, filters;           /* of this batch */
     LLVMValueRef table, tile, left, sums;  /* scratch */
     LLVMValueRef first, count;             /* tiles of the block */
+    LLVMValueRef image_index;              /* of the tile at hand, among those of this batch */
 } winograd_state;
 
-/* The first output line and column of tile `first + t`. */
+/* The image and first output line and column of tile `first + t`. */
 static void tile_origin(kn_emitter *e, winograd_state *x, LLVMValueRef t, LLVMValueRef *h,
                         LLVMValueRef *w) {
-    LLVMValueRef tile = kn_add(e, x->first, t), across = kn_i64(e, x->plan.across);
+    LLVMValueRef tile = kn_add(e, x->first, t);
+    x->image_index = kn_i64(e, 0);
+    if (x->plan.images > 1) {
+        LLVMValueRef each = kn_i64(e, x->plan.image_tiles);
+        x->image_index = LLVMBuildUDiv(e->b, tile, each, "");
+        tile = kn_sub(e, tile, kn_mul(e, x->image_index, each));
+    }
+    LLVMValueRef across = kn_i64(e, x->plan.across);
     LLVMValueRef line = LLVMBuildUDiv(e->b, tile, across, ""), m = kn_i64(e, x->plan.m);
     *h = kn_mul(e, line, m);
     *w = kn_mul(e, kn_sub(e, tile, kn_mul(e, line, across)), m);
@@ -221,6 +225,7 @@ static void emit_addresses(kn_emitter *e, winograd_state *x, LLVMValueRef h0, LL
     LLVMValueRef ih = kn_sub(e, kn_add(e, h0, line.index), kn_i64(e, c->pad_h));
     LLVMValueRef h_in = LLVMBuildICmp(e->b, LLVMIntULT, ih, kn_size(e, c->input_h), "");
     LLVMValueRef start = kn_mul(e, ih, kn_size(e, c->h_stride));
+    start = kn_add(e, start, kn_mul(e, x->image_index, kn_size(e, c->image_stride)));
     LLVMValueRef to = kn_element(e, x->table, line.index, n * 8);
     for (int j = 0; j < n; j++) {
         LLVMValueRef iw = kn_sub(e, w0, kn_i64(e, c->pad_w - j));
@@ -318,7 +323,9 @@ static void emit_partial_stores(kn_emitter *e, winograd_state *x, LLVMValueRef *
     kn_loop lines, places;
     LLVMValueRef width = kn_i64(e, m);
     kn_loop_begin(e, &lines, kn_i64(e, 0), kn_min(e, width, kn_sub(e, kn_size(e, c->out_h), h)), 1, NULL, 0);
-    LLVMValueRef row = kn_add(e, kn_mul(e, kn_add(e, h, lines.index), kn_size(e, c->out_w)), w);
+    LLVMValueRef line = kn_add(e, h, lines.index);
+    line = kn_add(e, line, kn_mul(e, x->image_index, kn_size(e, c->out_h)));
+    LLVMValueRef row = kn_add(e, kn_mul(e, line, kn_size(e, c->out_w)), w);
     LLVMValueRef from = kn_element(e, x->tile, lines.index, m * e->width * 4);
     kn_loop_begin(e, &places, kn_i64(e, 0), kn_min(e, width, kn_sub(e, kn_size(e, c->out_w), w)), 1, NULL, 0);
     LLVMValueRef v = kn_emit_load(e, kn_element(e, from, places.index, e->width * 4), NULL,
@@ -356,7 +363,8 @@ static void emit_output_vector(kn_emitter *e, winograd_state *x, LLVMValueRef fr
     int64_t at[MAX_SIDE * MAX_SIDE];
     for (int i = 0; i < m * m; i++)
         at[i] = i / m * c->out_w + i % m;
-    LLVMValueRef row = kn_add(e, kn_mul(e, h, kn_size(e, c->out_w)), w);
+    LLVMValueRef line = kn_add(e, h, kn_mul(e, x->image_index, kn_size(e, c->out_h)));
+    LLVMValueRef row = kn_add(e, kn_mul(e, line, kn_size(e, c->out_w)), w);
     kn_emit_tile_stores(e, m * m, 1, out, row, column, &mask, at);
     if (!all_whole) {
         LLVMBuildBr(e->b, done);

@@ -293,7 +293,8 @@ static void pack_winograd(lowering *l, const float *weight, int64_t out) {
 /* The tile's side, or 0: sizes must be known, and other devices read the filters as they are. The
  * direct form multiplies twice as fast in bfloat16 (0.47: measured, and the transformed filters are
  * eight times as large), and is what smaller files want. */
-static int choose_winograd(const lowering *l, const kn_contraction *c, int64_t groups, int64_t out) {
+static int choose_winograd(const lowering *l, const kn_contraction *c, rt_dim images, int64_t groups,
+                           int64_t out) {
     const cg_options *o = l->unit->options;
     rt_dim sizes[] = {c->input_h, c->input_w, c->out_h, c->out_w, c->h_stride, c->w_stride};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
@@ -303,7 +304,8 @@ static int choose_winograd(const lowering *l, const kn_contraction *c, int64_t g
         groups != 1 || c->kernel_h != 3 || c->kernel_w != 3 || c->stride_h != 1 ||
         c->stride_w != 1 || c->dilation_h != 1 || c->dilation_w != 1)
         return 0;
-    int tile = kn_choose_winograd(c->out_h, c->out_w, c->channels, out, o->computes_bf16 ? 0.47 : 1);
+    int tile = kn_choose_winograd(rt_dim_is_constant(images) ? images : 1, c->out_h, c->out_w,
+                                  c->channels, out, o->computes_bf16 ? 0.47 : 1);
     if (tile && l->k->variant->winograd)
         tile = l->k->variant->winograd < 0 ? 0 : l->k->variant->winograd;
     return tile;
@@ -385,7 +387,7 @@ ts_status lw_convolution(lowering *l) {
         c->left_kind = KN_LEFT_CONVOLUTION;
     else
         c->left_kind = lw_may_copy_lines(c, &interleaved) ? KN_LEFT_LINES : KN_LEFT_PACKED;
-    c->winograd = choose_winograd(l, c, groups, out);
+    c->winograd = choose_winograd(l, c, w.batch, groups, out);
     kn_format format = KN_FLOAT32;
     if (!c->winograd)
         format = lw_convolution_format(l, &(kn_matrices){.k = in * taps, .n = out, .count = groups});

@@ -194,7 +194,8 @@ static void merge_batch_dims(kn_kernel *k) {
         bool into_rows = d + 1 == c->batch_count;
         if (!can_merge(k, d) || !merges_in(k, &c->right, d))
             continue;
-        if ((c->left_kind == KN_LEFT_LINES || c->winograd) && into_rows)
+        if (into_rows && (c->left_kind == KN_LEFT_LINES ||
+                          (c->winograd && !rt_dim_is_constant(k->dims[d].size))))
             continue; /* its rows are those of one image */
         if (has_images && into_rows) {
             if (c->image_stride != 0)

@@ -10,22 +10,56 @@
 
 #include <math.h>
 
+/* What a block of tiles costs to bring in, in cycles: filters once a block, from the second-level
+ * cache where they are few, else from the third; a block's inputs once for 32 columns where they do
+ * not stay in the second-level cache either. */
+static double memory_cycles(int64_t tiles, int64_t blocks, int64_t places, int64_t in, int64_t out) {
+    double filters = (double)(places * in * out) * 4, inputs = (double)(places * in) * 4;
+    double all = filters * (double)blocks / (filters <= 1 << 20 ? 40 : 18);
+    if ((double)((tiles + blocks - 1) / blocks) * inputs > KN_WINOGRAD_BLOCK_BYTES)
+        all += (double)((out + 31) / 32) * (double)tiles * inputs / 18;
+    return all;
+}
+
+int64_t kn_winograd_blocks(int m, int64_t tiles, int64_t in, int64_t out) {
+    enum { FEW_TILES = 28, LEAST_TILES = 14 };
+    int64_t places = (m + 2) * (m + 2), row_bytes = (in + 15) / 16 * 64;
+    int64_t blocks = (tiles + FEW_TILES / 2) / FEW_TILES;
+    blocks = blocks < 1 ? 1 : blocks;
+    while ((tiles + blocks - 1) / blocks * places * row_bytes > KN_WINOGRAD_BLOCK_BYTES &&
+           (tiles + blocks - 1) / blocks > LEAST_TILES)
+        blocks++;
+    /* Fewer only where that is worth something: threads want items. */
+    double products = (double)tiles * (double)places * (double)in * (double)out / 32;
+    double least = memory_cycles(tiles, blocks, places, in, out) - 0.05 * products;
+    int64_t choice = blocks;
+    for (int64_t b = 1; b < blocks && b <= 64; b++)
+        if (memory_cycles(tiles, b, places, in, out) < least) {
+            least = memory_cycles(tiles, b, places, in, out);
+            choice = b;
+        }
+    return choice;
+}
+
 /* Cycles of AVX-512, fitted to measurements (docs/kernels.md): products at 95 % of the peak, a vector
- * of a tile's inputs and of its outputs, filters that come from the third-level cache. The choice is
- * one for all levels, which share the weights; narrower ones gain more. */
-int kn_choose_winograd(int64_t out_h, int64_t out_w, int64_t in, int64_t out, double direct) {
-    if (in < 16 || out < 16 || out_h < 4 || out_w < 4 || in > 4096 || out > 4096)
+ * of a tile's inputs and of its outputs, memory. The choice is one for all levels, which share the
+ * weights; narrower ones gain more. */
+int kn_choose_winograd(int64_t images, int64_t out_h, int64_t out_w, int64_t in, int64_t out,
+                       double direct) {
+    if (in < 16 || out < 16 || out_h < 4 || out_w < 4 || in > 4096 || out > 4096 || images < 1 ||
+        images > 4096 || out_h > 1 << 15 || out_w > 1 << 15)
         return 0;
     double products = (double)in * (double)out / 32;
-    double best = (double)out_h * (double)out_w * 9 * products * 1.05 * 0.9 * direct;
+    double best = (double)images * (double)out_h * (double)out_w * 9 * products * 1.05 * 0.9 *
+                  direct;
     int choice = 0;
     for (int m = 2; m <= 4; m += 2) {
-        double tiles = (double)((out_h + m - 1) / m) * (double)((out_w + m - 1) / m);
-        double places = (m + 2) * (m + 2);
+        int64_t tiles = images * ((out_h + m - 1) / m) * ((out_w + m - 1) / m);
+        int64_t places = (m + 2) * (m + 2);
         double vectors = (double)(in + 15) / 16 * (m == 4 ? 120 : 45) +
                          (double)(out + 15) / 16 * (m == 4 ? 100 : 40);
-        double filters = places * (double)in * (double)out * 4;
-        double cost = tiles * (places * products * 1.05 + vectors) + filters / 18;
+        double cost = (double)tiles * ((double)places * products * 1.05 + vectors) +
+                      memory_cycles(tiles, kn_winograd_blocks(m, tiles, in, out), places, in, out);
         if (cost < best) {
             best = cost;
             choice = m;
