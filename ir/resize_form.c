@@ -60,6 +60,22 @@ static bool is_number(rt_dtype t) {
     return t == RT_float32 || t == RT_float64 || t == RT_uint8 || t == RT_int32 || t == RT_int64;
 }
 
+static bool is_positive(ir_module *m, rt_dim d) {
+    int64_t low, high;
+    return ir_dim_bounds(m, d, &low, &high) && low >= 1;
+}
+
+/* A kernel must not read an image of nothing: its size is more than 0, or the result is a multiple of
+ * it, and then empty, too. */
+static bool may_run(ir_module *m, rt_dim in, rt_dim out) {
+    const rt_dim_algebra *g = ir_dim_algebra(m);
+    if (is_positive(m, in) && is_positive(m, out))
+        return true;
+    rt_dim times = g->floordiv(g->user, out, in);
+    return rt_dim_is_constant(times) && times >= 1 &&
+           ir_dim_same(m, g->mul(g->user, times, in), out);
+}
+
 bool ir_resize_of(ir_module *m, const ir_op *op, ir_resize *out) {
     static const char *const one_by_one[3][3] = {
         {"scales", NULL, NULL}, {"scales_h", "scales_w", NULL}, {"scales_d", "scales_h", "scales_w"}};
@@ -78,10 +94,14 @@ bool ir_resize_of(ir_module *m, const ir_op *op, ir_resize *out) {
         return false;
     for (int d = 0; d < out->dims; d++) {
         rt_dim in = x->dims[d + 2], to = y->dims[d + 2];
-        if (!rt_dim_is_constant(in) || !rt_dim_is_constant(to) || in < 1 || to < 1 || to > 1 << 20)
+        bool known = rt_dim_is_constant(in) && rt_dim_is_constant(to);
+        if (in == RT_DIM_UNKNOWN || to == RT_DIM_UNKNOWN ||
+            (known ? in < 1 || to < 1 || to > 1 << 20
+                   : !may_run(m, in, to) || out->filter == RT_RESIZE_CUBIC))
             return false;
         out->in[d] = in;
         out->out[d] = to;
+        out->is_constant[d] = known;
     }
     const ir_value *align = ir_core_operand(m, op, "align_corners");
     if (align && !ir_const_bool(align, &out->align))

@@ -699,6 +699,24 @@ START_TEST(resizes) {
 }
 END_TEST
 
+/* The same between sizes that are parameters: positions are computed. */
+START_TEST(symbolic_resizes) {
+    const char *text =
+        "func @forward(%x: float32[1,3,N,N]) -> Tuple[float32[1,18,2*N,2*N], float32[1,3,3*N,2*N], float32[1,3,2*N,N]] entry {\n"
+        "  %w = const @w_18_3_1_1 : float32[18,3,1,1]\n"
+        "  %a = conv2d(%x, %w, none, [1, 1], [0, 0], [1, 1], 1) : float32[1,18,N,N]\n"
+        "  %b = upsample_bilinear2d.vec(%a, none, false, [2.0, 2.0]) : float32[1,18,2*N,2*N]\n"
+        "  %c = upsample_nearest2d.vec(%x, none, [3.0, 2.0]) : float32[1,3,3*N,2*N]\n"
+        "  %d = upsample_bilinear2d.vec(%x, none, true, [2.0, 1.0]) : float32[1,3,2*N,N]\n"
+        "  %r = tuple(%b, %c, %d) : Tuple[float32[1,18,2*N,2*N], float32[1,3,3*N,2*N], float32[1,3,2*N,N]]\n"
+        "  return %r\n"
+        "}\n";
+    static const int64_t sizes[] = {1, 2, 5, 23};
+    for (int i = 0; i < 4; i++)
+        check_text(text, 4, 1e-5, sizes[i]);
+}
+END_TEST
+
 START_TEST(concatenation) {
     check_text("func @forward(%x: float32[2,3,5], %y: float32[2,4,5]) -> Tuple[float32[2,7,5], float32[2,2,3,5]] entry {\n"
                "  %l = list(%x, %y) : List[Tensor]\n"
@@ -741,6 +759,7 @@ int main(void) {
     tcase_add_test(tc, composites);
     tcase_add_test(tc, symbolic_windows);
     tcase_add_test(tc, resizes);
+    tcase_add_test(tc, symbolic_resizes);
     tcase_add_test(tc, concatenation);
     suite_add_tcase(suite, tc);
     SRunner *runner = srunner_create(suite);
