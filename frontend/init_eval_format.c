@@ -64,6 +64,19 @@ static ts_status object_text(evaluator *ev, rt_value v, bool is_repr, bool *out_
     return NULL;
 }
 
+/* A step for each value that the text will hold: a list twice in a list, and so on, is a short script
+ * and a long text. */
+static ts_status charge(evaluator *ev, rt_value v, int depth) {
+    if (!ev_is_sequence(v) || depth > EV_MAX_DEPTH)
+        return NULL;
+    size_t n;
+    rt_value *items = ev_items(v, &n);
+    TS_TRY(ev_step(ev, NULL));
+    for (size_t i = 0; i < n; i++)
+        TS_TRY(charge(ev, items[i], depth + 1));
+    return NULL;
+}
+
 static bool holds_objects(rt_value v, int depth) {
     if (v.tag == RT_TAG_OBJECT || v.tag == RT_TAG_FUNCTION || v.tag == RT_TAG_CAPSULE || ev_is_set(v) ||
         (v.tag == RT_TAG_TUPLE && (v.as.counted->flags & EV_FLAG_SIZE)))
@@ -145,6 +158,7 @@ ts_status ev_to_text(evaluator *ev, rt_value v, bool is_repr, ts_buffer *out) {
         ts_buffer_char(out, ')');
         return NULL;
     }
+    TS_TRY(charge(ev, v, 0));
     if ((ev_is_sequence(v) || v.tag == RT_TAG_DICT) && holds_objects(v, 0) &&
         !(v.tag == RT_TAG_TUPLE && v.as.tuple->class_))
         return items_text(ev, v, out);

@@ -593,6 +593,7 @@ ts_status ev_equal(evaluator *ev, rt_value a, rt_value b, bool *out) {
         size_t n, m;
         rt_value *x = ev_items(a, &n), *y = ev_items(b, &m);
         *out = n == m;
+        TS_TRY(ev_step(ev, NULL)); /* what is held twice is compared twice */
         if (++ev->depth > EV_MAX_DEPTH)
             return ts_raise("RecursionError", "maximum recursion depth exceeded in comparison");
         for (size_t i = 0; i < n && *out; i++)

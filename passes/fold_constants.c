@@ -10,7 +10,9 @@
  * see a fresh one. Total work is bounded by ctx->fold_op_budget. */
 #include "passes/alias.h"
 
-enum { DEFAULT_BYTES = 1 << 16, LIST_ITEMS = 4096 };
+enum { DEFAULT_BYTES = 1 << 16, LIST_ITEMS = 4096, TEXT_ITEMS = 1 << 20,
+       ALL_TENSORS = 8 /* times the budget of one */ };
+static const double MOST_PRODUCT = 2e8; /* multiplications */
 
 typedef struct folder {
     pass_context *ctx;
@@ -57,15 +59,67 @@ static void replace_with_constant(folder *fo, ir_op *op, rt_value v, const ir_ty
     pass_count(fo->ctx, "folded", 1);
 }
 
+/* ---- how large it gets ---- */
+
+static uint64_t constant_size(const ir_value *v) {
+    rt_value c;
+    if (v->def && v->def->opcode == IR_OP_LIST)
+        return v->def->operand_count;
+    if (!ir_const_value(v, &c))
+        return 0;
+    return c.tag == RT_TAG_STR     ? c.as.str->length
+           : c.tag == RT_TAG_LIST  ? c.as.list->count
+           : c.tag == RT_TAG_TUPLE ? c.as.tuple->count
+                                   : 0;
+}
+
+static bool is_among(const ir_op *op, const char *const *names) {
+    for (; *names; names++)
+        if (ts_str_is(rt_op_name(op->core), *names))
+            return true;
+    return false;
+}
+
+/* Strings and lists: a bound from the sizes of the operands, before anything is made. */
+static bool fits_text_budget(const ir_op *op) {
+    static const char *const multiplies[] = {"mul.left_t", "mul.right_", "mul.str_int", "mul.int_str",
+                                             "mul_.t",     "replace",    "join",        "expandtabs",
+                                             NULL};
+    static const char *const extends[] = {"ljust", "rjust",      "center",        "zfill",
+                                          "format", "prim_range", "prim_rangelist", NULL};
+    bool is_product = is_among(op, multiplies), is_extended = is_among(op, extends);
+    uint64_t sum = 0, product = 1, number = 0;
+    for (size_t i = 0; i < op->operand_count; i++) {
+        uint64_t size = constant_size(op->operands[i]) + 1;
+        int64_t n = 0;
+        if (ir_const_int(op->operands[i], &n) && n > 0)
+            number = (uint64_t)n > number ? (uint64_t)n : number;
+        sum += size;
+        product = product > TEXT_ITEMS || size > TEXT_ITEMS ? TEXT_ITEMS + 1 : product * size;
+    }
+    if (number > TEXT_ITEMS)
+        number = TEXT_ITEMS + 1;
+    if (is_product)
+        return product <= TEXT_ITEMS && product * (number ? number : 1) <= TEXT_ITEMS;
+    return sum + (is_extended ? number : 0) <= TEXT_ITEMS;
+}
+
+static double tensor_elements(const ir_value *v) {
+    rt_value c;
+    return ir_const_value(v, &c) && c.tag == RT_TAG_TENSOR ? (double)c.as.tensor->element_count : 0;
+}
+
 /* Bytes of a result as far as inference knows them before anything is allocated. */
 static bool fits_budget(folder *fo, const ir_op *op) {
     ir_module *m = fo->m;
     uint64_t budget = fo->ctx->fold_byte_budget ? fo->ctx->fold_byte_budget : DEFAULT_BYTES;
     bool has_tensor = false;
+    uint64_t bytes = 0;
+    double elements = 1;
     for (size_t i = 0; i < op->result_count; i++)
         has_tensor |= op->results[i]->type->kind == IR_TENSOR;
     if (!has_tensor)
-        return true;
+        return fits_text_budget(op);
     rt_fact *args = TS_NEW_ARRAY(fo->ctx->scratch, rt_fact, op->operand_count);
     rt_fact *outs = TS_NEW_ARRAY(fo->ctx->scratch, rt_fact, op->result_count);
     for (size_t i = 0; i < op->operand_count; i++)
@@ -89,7 +143,18 @@ static bool fits_budget(folder *fo, const ir_op *op) {
         if (!rt_element_count(outs[i].dims, outs[i].rank, &count) ||
             (uint64_t)count > budget / rt_dtype_size(outs[i].dtype))
             return false;
+        bytes += (uint64_t)count * rt_dtype_size(outs[i].dtype);
+        elements *= (double)count + 1;
     }
+    /* Of m x k times k x n: the root of mk * kn * mn. Reference kernels are slow. */
+    for (size_t i = 0; i < op->operand_count; i++)
+        if (op->operands[i]->type->kind == IR_TENSOR)
+            elements *= tensor_elements(op->operands[i]) + 1;
+    bool is_product = rt_op_get(op->core)->lower == LOWER_contraction;
+    if ((is_product && elements > MOST_PRODUCT * MOST_PRODUCT) ||
+        fo->ctx->folded_bytes + bytes > ALL_TENSORS * budget)
+        return false;
+    fo->ctx->folded_bytes += bytes;
     return true;
 }
 

@@ -35,7 +35,8 @@ typedef struct pass_context {
     void (*rounded)(void *user, ts_str name, ts_place place, const char *format, double error);
     void *rounded_user;
     rt_context *evaluate_context; /* for constant folding */
-    uint64_t fold_byte_budget, fold_op_budget;
+    uint64_t fold_byte_budget, fold_op_budget; /* of one tensor; of one run of the pass */
+    uint64_t folded_bytes; /* of all tensors so far */
 } pass_context;
 
 typedef struct pass_counter {

@@ -9,6 +9,9 @@
  * Lists count only while nobody changes them or hands them on (ir_list_is_stable). */
 #include "passes/pass_internal.h"
 
+/* Of a list that is written out: a list that doubles from line to line would have no end. */
+enum { MOST_ITEMS = 16384 };
+
 static bool is_named(const ir_op *op, const char *name) {
     return op->opcode == IR_OP_CORE && ts_str_is(rt_op_name(op->core), name);
 }
@@ -57,7 +60,8 @@ static bool replace_item(pass_context *ctx, ir_module *m, ir_op *op) {
             pass_replace(m, op->results[i], made->operands[i]);
     } else if (is_named(op, "add.t")) {
         ir_op *other = op->operands[1]->def;
-        if (!other || other->opcode != IR_OP_LIST || !is_read_only(op->operands[1]))
+        if (!other || other->opcode != IR_OP_LIST || !is_read_only(op->operands[1]) ||
+            made->operand_count + other->operand_count > MOST_ITEMS)
             return false;
         ir_builder b = pass_before(m, op);
         ir_op *both = ir_build_op(&b, IR_OP_LIST, made->operands, made->operand_count,

@@ -123,11 +123,24 @@ def main():
                        expected=24000)
         for seed in range(2):
             same_as_python(folder, f"long_program_{seed}", long_program(seed), 5, 0.25, True)
+        for name, line in (("strings", "s = s + s"), ("repeated", "s = s * 100000")):
+            text = "def f(x: int):\n    if x > 0:\n        return x\n    s = 'ab'\n" + f"    {line}\n" * 60
+            same_as_python(folder, name, text + "    return len(s)", 3)
+        text = "def f(x: int):\n    if x > 0:\n        return x\n    s = [1]\n" + "    s = s + s\n" * 60
+        same_as_python(folder, "lists", text + "    return len(s)", 3)
+        products = "import torch\ndef f(x: int):\n    y = torch.ones(1000, 1000)\n" + "    y = y @ y\n" * 100
+        out, compiled = compile_script(folder, "products", products + "    return x", "--entry", "f")
+        check("products", compiled.returncode == 0 and os.path.getsize(out) < 100 << 20, compiled.stderr)
         attributes = ("from torch import nn\nclass M(nn.Module):\n    def __init__(self):\n"
                       "        super().__init__()\n        y = [1]\n        for i in range(40):\n"
                       "            y = [y, y]\n        self.y = y\n"
                       "    def forward(self, x: int):\n        return x\n")
         refused(folder, "attributes", attributes, "attributes hold more than 5000000 values")
+        for what in ("y == z", "str(y)"):
+            text = ("from torch import nn\nclass M(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+                    "        y = (1,)\n        z = (1,)\n        for i in range(60):\n            y = (y, y)\n"
+                    f"            z = (z, z)\n        self.a = {what}\n    def forward(self, x: int):\n        return x\n")
+            refused(folder, what.replace(" ", "_"), text, "the script does not end within 30000000 steps")
         forever = attributes.replace("range(40)", "range(2 ** 60)").replace("y = [y, y]", "y = y")
         refused(folder, "forever", forever, "the script does not end within 30000000 steps")
     if failures:

@@ -309,7 +309,8 @@ RULE(list_add) {
     const rt_fact *a = &args[0], *b = &args[1];
     if (a->kind != RT_FACT_LIST || b->kind != RT_FACT_LIST || !a->count_known || !b->count_known)
         return NULL;
-    if ((a->count && !a->items) || (b->count && !b->items))
+    enum { KNOWN_ITEMS = 4096 }; /* a list that doubles from line to line stays cheap */
+    if ((a->count && !a->items) || (b->count && !b->items) || a->count + b->count > KNOWN_ITEMS)
         return NULL;
     rt_fact *items = TS_NEW_ARRAY(ic->arena, rt_fact, a->count + b->count + 1);
     for (size_t i = 0; i < a->count; i++)
