@@ -136,8 +136,13 @@ ts_status rt_instantiate(tsrt_session *s) {
         status = fill_all(p, nodes);
     for (size_t i = 0; i < p->constant_count && !status; i++)
         s->constants[i] = rt_retain(resolve(nodes, p->constants[i]));
-    for (size_t i = 0; nodes && i < p->node_count; i++)
+    for (size_t i = 0; nodes && i < p->node_count; i++) {
+        uint32_t tag = nodes[i].tag;
+        if (tag == RT_TAG_LIST || tag == RT_TAG_TUPLE || tag == RT_TAG_DICT || tag == RT_TAG_OBJECT)
+            continue; /* kept: see cycles.c */
         rt_release(nodes[i]);
-    free(nodes);
+        nodes[i] = rt_none();
+    }
+    s->nodes = nodes;
     return status;
 }

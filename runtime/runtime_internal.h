@@ -180,6 +180,7 @@ struct tsrt_session {
     tsrt_model *model;
     rt_context context;
     rt_value *constants;
+    rt_value *nodes; /* all constants that have references */
     rt_storage **storages;
     rt_value *frame;
     rt_storage *arena;   /* planned buffers; NULL where there are none */
@@ -204,6 +205,8 @@ struct tsrt_session {
 static inline tsrt_session *rt_session_of(rt_run *run) { return (tsrt_session *)(void *)run; }
 
 extern const rt_services rt_service_table;
+/* Releases constants, also those that hold each other, and the array (cycles.c). */
+void rt_release_cycles(rt_value *nodes, size_t node_count);
 /* The session's own objects from the program's constants (instantiate.c). */
 ts_status rt_instantiate(tsrt_session *session) TS_WARN_UNUSED;
 /* CANCELLED where a cancel or a deadline asks for it. */

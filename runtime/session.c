@@ -33,6 +33,8 @@ static void destroy(tsrt_session *s) {
     rt_device_close(s);
     for (size_t i = 0; s->constants && i < p->constant_count; i++)
         rt_release(s->constants[i]);
+    if (s->nodes)
+        rt_release_cycles(s->nodes, p->node_count);
     for (size_t i = 0; s->storages && i < p->storage_count; i++)
         rt_storage_release(s->storages[i]);
     for (size_t i = 0; s->headers && i < p->header_count; i++)
