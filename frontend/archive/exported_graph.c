@@ -396,6 +396,7 @@ static const struct {
                 {"torch.ops.aten.sym_stride.int", "torch.stride"},
                 {"torch.ops.aten.sym_storage_offset.default", "torch.storage_offset"},
                 {"torch.ops.aten._local_scalar_dense.default", "torch.item"},
+                {"torch.ops.aten.fill_.Tensor", "torch.copy_"}, /* of one element: as a copy it is a value */
                 {"torch.ops.prims.convert_element_type.default", "torch.to"}};
 
 /* What only tells the compiler something. */
