@@ -44,6 +44,7 @@ typedef struct kn_tile {
     LLVMValueRef taps, length;
     LLVMValueRef right;      /* the first panel */
     LLVMValueRef panel_bytes;
+    int64_t ahead;           /* what is needed next lies so many bytes on; 0: in the next panels */
 } kn_tile;
 
 int64_t kn_left_bytes(const kn_contraction *c); /* of an element of LINES */

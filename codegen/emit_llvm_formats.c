@@ -64,8 +64,8 @@ static void prefetch_next(kn_emitter *e, const kn_tile *t, LLVMValueRef b, int64
         return;
     LLVMTypeRef pointer = e->unit->pointer;
     for (int p = 0; p < panels; p++) {
-        LLVMValueRef at = kn_address(e, panel(e, t, b, p + panels),
-                                     kn_i64(e, step * kn_format_step_bytes(t->format)));
+        LLVMValueRef at = kn_address(e, panel(e, t, b, t->ahead ? p : p + panels),
+                                     kn_i64(e, t->ahead + step * kn_format_step_bytes(t->format)));
         LLVMValueRef i32s[3] = {LLVMConstInt(e->unit->i32, 0, 0), LLVMConstInt(e->unit->i32, 2, 0),
                                 LLVMConstInt(e->unit->i32, 1, 0)}; /* a read, second level, data */
         LLVMValueRef args[4] = {at, i32s[0], i32s[1], i32s[2]};

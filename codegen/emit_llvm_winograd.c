@@ -286,7 +286,7 @@ static void emit_products(kn_emitter *e, winograd_state *x, LLVMValueRef column,
     kn_loop_begin(e, &place, kn_i64(e, 0), kn_i64(e, p->n * p->n), 1, carried, 3);
     kn_tile t = {.vectors = vectors, .taps = kn_i64(e, 1), .length = kn_i64(e, c->channels),
                  .term_step = 4, .row_step = kn_i64(e, p->row_bytes), .right = place.phis[1],
-                 .panel_bytes = kn_i64(e, panel_bytes)};
+                 .panel_bytes = kn_i64(e, panel_bytes), .ahead = place_bytes};
     LLVMValueRef start = kn_i64(e, 0);
     for (int v = 0; v < p->row_variants; v++) {
         LLVMValueRef rows = kn_i64(e, p->rows[v]), sums[KN_MAX_TILE];
