@@ -107,7 +107,11 @@ ts_status rt_operand_init(rt_operand *o, const rt_tensor *t, bool contiguous) {
     o->size = (int64_t)rt_work_size(o->work);
     if (is_native(dtype) && (!contiguous || rt_tensor_is_contiguous(t))) {
         o->data = t->data;
-        for (int i = 0; i < t->rank; i++)
+        /* A contiguous tensor's stride of a dim of size 1 may be anything; who asked for a contiguous
+         * operand reads several dims as one. */
+        if (contiguous)
+            rt_contiguous_strides(t->sizes, t->rank, o->strides);
+        for (int i = 0; i < t->rank && !contiguous; i++)
             o->strides[i] = t->strides[i];
         return NULL;
     }

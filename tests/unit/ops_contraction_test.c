@@ -47,6 +47,13 @@ START_TEST(products) {
     check_row("mm", mm, 2, (double[]){22, 28, 49, 64}, 4);
     rt_value linear[] = {counting(a, 2), counting(a, 2), rt_none()};
     check_row("linear", linear, 3, (double[]){14, 32, 32, 77}, 4);
+    /* a size of 1 may have any stride, here that of a transposed batch */
+    rt_value whole = counting((int64_t[]){1, 2, 3}, 3);
+    rt_tensor *turned;
+    ck_assert_ptr_null(rt_tensor_alias(whole.as.tensor, 0, (int64_t[]){2, 1, 3}, (int64_t[]){3, 6, 1}, 3, &turned));
+    rt_release(whole);
+    rt_value rows[] = {rt_from_tensor(turned), counting(a, 2), rt_none()};
+    check_row("linear", rows, 3, (double[]){14, 32, 32, 77}, 4);
     rt_value list, equation;
     ck_assert_ptr_null(rt_list_make(2, &list));
     for (int i = 0; i < 2; i++) {
