@@ -1,5 +1,7 @@
-/* runtime/ops/fft.c - Cooley and Tukey's transform for small prime factors, Bluestein's else.
+/* runtime/ops/fft.c - Stockham's form of the fast transform for small prime factors, Bluestein's else.
  *
+ * Stockham, "High-speed convolution and correlation" (1966): stages that leave values in order, so that inner
+ * loops run over neighbours.
  * Bluestein, "A linear filtering approach to the computation of discrete Fourier transform" (1970):
  * jk = (j^2 + k^2 - (j - k)^2) / 2 turns the sum into a convolution, done with a power of two. */
 #include "runtime/ops/fft.h"
@@ -29,7 +31,7 @@ static rt_complex128 root(int64_t k, int64_t n) {
     return (rt_complex128){cos(angle), sin(angle)};
 }
 
-static int64_t smallest_factor(int64_t n) {
+static int64_t next_factor(int64_t n) {
     if (n % 4 == 0)
         return 4;
     for (int64_t p = 2; p * p <= n; p++)
@@ -45,45 +47,102 @@ static bool has_large_factor(int64_t n) {
     return n > 1;
 }
 
-/* out[n] = transform of in[0], in[stride], ...; step: distance of its roots in the table. */
-static void mixed_radix(const rt_fft *plan, const rt_complex128 *in, rt_complex128 *out, int64_t n,
-                        int64_t stride, int64_t step) {
-    if (n == 1) {
-        out[0] = in[0];
-        return;
-    }
-    int64_t p = smallest_factor(n), m = n / p;
-    for (int64_t r = 0; r < p; r++)
-        mixed_radix(plan, in + r * stride, out + r * m, m, stride * p, step * p);
-    rt_complex128 t[LARGEST_FACTOR];
-    for (int64_t k = 0; k < m; k++) {
-        t[0] = out[k];
-        for (int64_t r = 1; r < p; r++)
-            t[r] = times(out[r * m + k], plan->roots[r * k * step]);
-        if (p == 2) {
-            out[k] = (rt_complex128){t[0].re + t[1].re, t[0].im + t[1].im};
-            out[m + k] = (rt_complex128){t[0].re - t[1].re, t[0].im - t[1].im};
-        } else if (p == 4) {
-            rt_complex128 a = {t[0].re + t[2].re, t[0].im + t[2].im};
-            rt_complex128 b = {t[0].re - t[2].re, t[0].im - t[2].im};
-            rt_complex128 c = {t[1].re + t[3].re, t[1].im + t[3].im};
-            rt_complex128 d = {t[1].im - t[3].im, t[3].re - t[1].re}; /* -i (t1 - t3) */
-            out[k] = (rt_complex128){a.re + c.re, a.im + c.im};
-            out[m + k] = (rt_complex128){b.re + d.re, b.im + d.im};
-            out[2 * m + k] = (rt_complex128){a.re - c.re, a.im - c.im};
-            out[3 * m + k] = (rt_complex128){b.re - d.re, b.im - d.im};
-        } else {
-            for (int64_t q = 0; q < p; q++) {
-                rt_complex128 sum = t[0];
-                for (int64_t r = 1; r < p; r++) {
-                    rt_complex128 v = times(t[r], plan->roots[r * q % p * m * step]);
-                    sum.re += v.re;
-                    sum.im += v.im;
-                }
-                out[q * m + k] = sum;
-            }
+static rt_complex128 plus(rt_complex128 a, rt_complex128 b) {
+    return (rt_complex128){a.re + b.re, a.im + b.im};
+}
+static rt_complex128 minus(rt_complex128 a, rt_complex128 b) {
+    return (rt_complex128){a.re - b.re, a.im - b.im};
+}
+/* a + s * (-i b): the rotations by a quarter that small transforms have in common */
+static rt_complex128 turned(rt_complex128 a, rt_complex128 b, double s) {
+    return (rt_complex128){a.re + s * b.im, a.im - s * b.re};
+}
+static rt_complex128 scaled(rt_complex128 a, double s) { return (rt_complex128){a.re * s, a.im * s}; }
+
+/* One stage of Stockham's form: row k of groups of s values, from p rows m * s apart, in order again.
+ * w: the powers of this row's root. The transforms of 2 to 5 points are written out. */
+static void stage_row(const rt_complex128 *x, rt_complex128 *y, int64_t p, int64_t s, int64_t apart,
+                      const rt_complex128 *w) {
+    if (p == 2)
+        for (int64_t q = 0; q < s; q++) {
+            rt_complex128 a = x[q], b = x[q + apart];
+            y[q] = plus(a, b);
+            y[q + s] = times(minus(a, b), w[1]);
         }
+    else if (p == 3)
+        for (int64_t q = 0; q < s; q++) {
+            rt_complex128 a = x[q], b = x[q + apart], c = x[q + 2 * apart], sum = plus(b, c);
+            rt_complex128 mid = plus(a, scaled(sum, -0.5)), side = scaled(minus(b, c), 0.86602540378443864676);
+            y[q] = plus(a, sum);
+            y[q + s] = times(turned(mid, side, 1), w[1]);
+            y[q + 2 * s] = times(turned(mid, side, -1), w[2]);
+        }
+    else if (p == 4)
+        for (int64_t q = 0; q < s; q++) {
+            rt_complex128 a = x[q], b = x[q + apart], c = x[q + 2 * apart], d = x[q + 3 * apart];
+            rt_complex128 even = plus(a, c), odd = plus(b, d), half = minus(a, c), side = minus(b, d);
+            y[q] = plus(even, odd);
+            y[q + s] = times(turned(half, side, 1), w[1]);
+            y[q + 2 * s] = times(minus(even, odd), w[2]);
+            y[q + 3 * s] = times(turned(half, side, -1), w[3]);
+        }
+    else
+        for (int64_t q = 0; q < s; q++) { /* 5 */
+            const double c1 = 0.30901699437494742410, c2 = -0.80901699437494742410;
+            const double s1 = 0.95105651629515357212, s2 = 0.58778525229247312917;
+            rt_complex128 a = x[q], b = x[q + apart], c = x[q + 2 * apart];
+            rt_complex128 d = x[q + 3 * apart], e = x[q + 4 * apart];
+            rt_complex128 be = plus(b, e), cd = plus(c, d), bm = minus(b, e), cm = minus(c, d);
+            rt_complex128 one = plus(a, plus(scaled(be, c1), scaled(cd, c2)));
+            rt_complex128 two = plus(a, plus(scaled(be, c2), scaled(cd, c1)));
+            rt_complex128 side = plus(scaled(bm, s1), scaled(cm, s2));
+            rt_complex128 other = minus(scaled(bm, s2), scaled(cm, s1));
+            y[q] = plus(a, plus(be, cd));
+            y[q + s] = times(turned(one, side, 1), w[1]);
+            y[q + 2 * s] = times(turned(two, other, 1), w[2]);
+            y[q + 3 * s] = times(turned(two, other, -1), w[3]);
+            y[q + 4 * s] = times(turned(one, side, -1), w[4]);
+        }
+}
+
+/* The same for any p; step: distance of the p-th roots in the table. */
+static void stage_row_any(const rt_fft *plan, const rt_complex128 *x, rt_complex128 *y, int64_t p, int64_t s,
+                          int64_t apart, const rt_complex128 *w) {
+    int64_t step = plan->n / p;
+    for (int64_t q = 0; q < s; q++)
+        for (int64_t j = 0; j < p; j++) {
+            rt_complex128 sum = x[q];
+            int64_t at = 0;
+            for (int64_t r = 1; r < p; r++) {
+                at = at + j >= p ? at + j - p : at + j; /* r * j modulo p */
+                sum = plus(sum, times(x[q + r * apart], plan->roots[at * step]));
+            }
+            y[q + j * s] = times(sum, w[j]);
+        }
+}
+
+static void stockham(const rt_fft *plan, rt_complex128 *data) {
+    rt_complex128 *x = data, *y = plan->scratch;
+    int64_t s = 1;
+    for (int64_t n = plan->n; n > 1;) {
+        int64_t p = next_factor(n), m = n / p;
+        for (int64_t k = 0; k < m; k++) {
+            rt_complex128 w[LARGEST_FACTOR];
+            for (int64_t j = 0; j < p; j++)
+                w[j] = plan->roots[j * k * s]; /* s * n is the whole length */
+            if (p <= 5)
+                stage_row(x + s * k, y + s * p * k, p, s, s * m, w);
+            else
+                stage_row_any(plan, x + s * k, y + s * p * k, p, s, s * m, w);
+        }
+        rt_complex128 *swap = x;
+        x = y;
+        y = swap;
+        s *= p;
+        n = m;
     }
+    if (x != data)
+        memcpy(data, x, (size_t)plan->n * sizeof *x);
 }
 
 void rt_fft_release(rt_fft *plan) {
@@ -145,8 +204,7 @@ ts_status rt_fft_make(int64_t n, rt_fft **out) {
 static void forward(rt_fft *plan, rt_complex128 *x) {
     int64_t n = plan->n;
     if (!plan->inner) {
-        memcpy(plan->scratch, x, (size_t)n * sizeof *x);
-        mixed_radix(plan, plan->scratch, x, n, 1, 1);
+        stockham(plan, x);
         return;
     }
     int64_t m = plan->inner->n;
