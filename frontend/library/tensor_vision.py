@@ -1,4 +1,4 @@
-"""The operators of torchvision: torchvision_nms is torchvision::nms.
+"""The operators of torchvision beside those of the core table: torchvision_roi_pool is torchvision::roi_pool.
 
 Regions of interest are rows (image, x1, y1, x2, y2). Sampled points are gathered as rows of channels, so that
 channels are innermost."""
@@ -7,27 +7,6 @@ from typing import List, Tuple
 
 import torch
 from torch import Tensor
-
-
-def torchvision_nms(dets: Tensor, scores: Tensor, iou_threshold: float) -> Tensor:
-    if dets.dim() != 2 or dets.size(1) != 4:
-        raise RuntimeError(f"boxes should be a 2d tensor of 4 columns, got {dets.dim()}D")
-    if scores.dim() != 1 or scores.size(0) != dets.size(0):
-        raise RuntimeError("boxes and scores should have the same number of elements")
-    order = torch.argsort(scores, stable=True, dim=0, descending=True)
-    boxes = torch.index_select(dets, 0, order)
-    x1, y1, x2, y2 = boxes[:, 0].contiguous(), boxes[:, 1].contiguous(), boxes[:, 2].contiguous(), boxes[:, 3].contiguous()
-    areas = (x2 - x1) * (y2 - y1)
-    alive = torch.ones([dets.size(0)], dtype=torch.bool)
-    kept: List[int] = []
-    for i in range(dets.size(0)):
-        if bool(alive[i]):
-            kept.append(i)
-            width = torch.clamp(torch.minimum(x2, x2[i]) - torch.maximum(x1, x1[i]), min=0)
-            height = torch.clamp(torch.minimum(y2, y2[i]) - torch.maximum(y1, y1[i]), min=0)
-            inter = width * height
-            alive = torch.logical_and(alive, torch.logical_not(inter / (areas[i] + areas - inter) > iou_threshold))
-    return torch.index_select(order, 0, torch.tensor(kept, dtype=torch.int64))
 
 
 def _vision_bilinear(rows: Tensor, base: Tensor, ys: Tensor, xs: Tensor, height: int, width: int) -> Tensor:
@@ -68,19 +47,16 @@ def _vision_pool(rows: Tensor, base: Tensor, start_y: Tensor, start_x: Tensor, s
     return torch.mean(values, dim=[2, 4])
 
 
-def _vision_align(input: Tensor, rois: Tensor, spatial_scale: float, bins_y: int, bins_x: int, sampling_ratio: int, offset: float,
-                  smallest: bool, empty: float) -> Tensor:
-    """Averages of bilinear samples: [regions, bins_y, bins_x, C]; regions without a sample are empty."""
+def _vision_align(input: Tensor, rois: Tensor, spatial_scale: float, bins_y: int, bins_x: int, sampling_ratio: int) -> Tensor:
+    """Averages of bilinear samples: [regions, bins_y, bins_x, C]; NaN for regions without a sample."""
     images, channels, height, width = input.size(0), input.size(1), input.size(2), input.size(3)
     rows = input.permute(0, 2, 3, 1).reshape([images * height * width, channels])
     base = rois[:, 0].to(torch.int64) * (height * width)
-    start_x, start_y = rois[:, 1] * spatial_scale - offset, rois[:, 2] * spatial_scale - offset
-    size_x, size_y = rois[:, 3] * spatial_scale - offset - start_x, rois[:, 4] * spatial_scale - offset - start_y
-    if smallest:
-        size_x, size_y = torch.clamp(size_x, min=1.0), torch.clamp(size_y, min=1.0)
+    start_x, start_y = rois[:, 1] * spatial_scale - 0.5, rois[:, 2] * spatial_scale - 0.5
+    size_x, size_y = rois[:, 3] * spatial_scale - 0.5 - start_x, rois[:, 4] * spatial_scale - 0.5 - start_y
     if sampling_ratio > 0:
         return _vision_pool(rows, base, start_y, start_x, size_y, size_x, height, width, bins_y, bins_x, sampling_ratio, sampling_ratio)
-    result = torch.full([rois.size(0), bins_y, bins_x, channels], empty, dtype=input.dtype)
+    result = torch.full([rois.size(0), bins_y, bins_x, channels], float("nan"), dtype=input.dtype)
     grids_y, grids_x = torch.ceil(size_y / bins_y).to(torch.int64), torch.ceil(size_x / bins_x).to(torch.int64)
     for k in range(rois.size(0)):
         grid_y, grid_x = int(grids_y[k]), int(grids_x[k])
@@ -88,13 +64,6 @@ def _vision_align(input: Tensor, rois: Tensor, spatial_scale: float, bins_y: int
             result[k:k + 1] = _vision_pool(rows, base[k:k + 1], start_y[k:k + 1], start_x[k:k + 1], size_y[k:k + 1], size_x[k:k + 1],
                                            height, width, bins_y, bins_x, grid_y, grid_x)
     return result
-
-
-def torchvision_roi_align(input: Tensor, rois: Tensor, spatial_scale: float, pooled_height: int, pooled_width: int, sampling_ratio: int,
-                          aligned: bool) -> Tensor:
-    offset = 0.5 if aligned else 0.0
-    result = _vision_align(input, rois, spatial_scale, pooled_height, pooled_width, sampling_ratio, offset, not aligned, 0.0)
-    return result.permute(0, 3, 1, 2).contiguous()
 
 
 def _vision_own_bins(values: Tensor, bins_y: int, bins_x: int) -> Tensor:
@@ -111,7 +80,7 @@ def _vision_channel_mapping(regions: int, channels: int, bins_y: int, bins_x: in
 
 def torchvision_ps_roi_align(input: Tensor, rois: Tensor, spatial_scale: float, pooled_height: int, pooled_width: int,
                              sampling_ratio: int) -> Tuple[Tensor, Tensor]:
-    values = _vision_align(input, rois, spatial_scale, pooled_height, pooled_width, sampling_ratio, 0.5, False, float("nan"))
+    values = _vision_align(input, rois, spatial_scale, pooled_height, pooled_width, sampling_ratio)
     return (_vision_own_bins(values, pooled_height, pooled_width),
             _vision_channel_mapping(rois.size(0), input.size(1), pooled_height, pooled_width))
 

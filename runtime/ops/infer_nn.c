@@ -336,3 +336,22 @@ RULE(batch_norm_with_update) {
     set_unknown(RT_uint8, &outs[3]);
     return NULL;
 }
+
+RULE(vision_nms) {
+    rt_dim *dims = rt_new_dims(ic, 1);
+    (void)args;
+    dims[0] = RT_DIM_UNKNOWN;
+    outs[0] = rt_fact_tensor(RT_int64, 1, dims);
+    return NULL;
+}
+
+RULE(vision_roi_align) {
+    rt_dim *dims = rt_new_dims(ic, 4);
+    int64_t size;
+    dims[0] = rt_fact_has_shape(&args[1]) && args[1].rank == 2 ? args[1].dims[0] : RT_DIM_UNKNOWN;
+    dims[1] = rt_fact_has_shape(&args[0]) && args[0].rank == 4 ? args[0].dims[1] : RT_DIM_UNKNOWN;
+    for (int i = 0; i < 2; i++)
+        dims[2 + i] = rt_fact_int(&args[3 + i], &size) && size > 0 ? size : RT_DIM_UNKNOWN;
+    outs[0] = rt_fact_tensor(dtype_of(&args[0]), 4, dims);
+    return NULL;
+}
