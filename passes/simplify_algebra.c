@@ -7,6 +7,7 @@
  *   view(view(x, a), b)                  =>  view(x, b)
  *   transpose twice, permute to the same order, a slice or view or expand of everything => x
  *   matmul(x, t(w)), addmm(b, x, t(w))   =>  linear(x, w, b)
+ *   _convolution(..., transposed, ...)   =>  conv1d to conv3d, conv_transpose1d to 3d
  *   the same on ints: n + 0, n * 1, n - 0, n // 1
  *
  * A result that was fresh memory and becomes its operand must not be written, nor its operand, nor
@@ -335,12 +336,41 @@ static bool make_linear(simplifier *s, ir_op *op) {
     return true;
 }
 
+/* A traced convolution says in numbers what conv1d to 3d and their transposes say by name. The general row
+ * takes no input without a batch; the others do, which only matters to programs that raise. */
+static bool name_convolution(simplifier *s, ir_op *op) {
+    static const char *const names[2][3] = {
+        {"conv1d", "conv2d", "conv3d"},
+        {"conv_transpose1d", "conv_transpose2d.input", "conv_transpose3d.input"}};
+    if (!is_op(op, "_convolution") && !is_op(op, "convolution") &&
+        !is_op(op, "_convolution.deprecated"))
+        return false;
+    ir_value **in = op->operands;
+    const ir_type *w = in[1]->type;
+    bool is_transposed;
+    if (w->kind != IR_TENSOR || w->rank < 3 || w->rank > 5 ||
+        !ir_const_bool(in[6], &is_transposed))
+        return false;
+    rt_op row = rt_op_find(ts_str_of(names[is_transposed][w->rank - 3]));
+    if (row == OP_COUNT)
+        return false;
+    ir_value *plain[7] = {in[0], in[1], in[2], in[3], in[4], in[5], in[8]};
+    ir_value *transposed_order[8] = {in[0], in[1], in[2], in[3], in[4], in[7], in[8], in[5]};
+    ir_builder b = pass_before(s->m, op);
+    ir_value *r = is_transposed ? ir_build_core1(&b, row, transposed_order, 8)
+                                : ir_build_core1(&b, row, plain, 7);
+    r->type = op->results[0]->type;
+    r->number = op->results[0]->number;
+    replace_with(s, op, r);
+    return true;
+}
+
 static void simplify(simplifier *s, ir_op *op) {
     if (op->opcode != IR_OP_CORE || op->result_count != 1)
         return;
     (void)(drop_neutral(s, op) || drop_neutral_int(s, op) || expand_power(s, op) ||
            drop_cast(s, op) || drop_permutation(s, op) || drop_view(s, op) || drop_alias(s, op) ||
-           make_linear(s, op));
+           make_linear(s, op) || name_convolution(s, op));
 }
 
 ts_status pass_simplify_algebra(pass_context *ctx, ir_module *m) {
