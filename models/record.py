@@ -32,6 +32,7 @@ CASES = {
     "resnet": (["x:float32[1,3,32,32]"], [[rand(1, 3, 32, 32)]]),
     "mobilenet": (["x:float32[1,3,48,48]"], [[rand(1, 3, 48, 48)]]),
     "unet": (["x:float32[1,1,32,40]"], [[rand(1, 1, 32, 40)]]),
+    "video": (["x:float32[2,3,5,12,14]"], [[rand(2, 3, 5, 12, 14)]]),
     "lstm": (["ids:int64[T,N]"], [[ints(64, 9, 2)]]),
     "transformer": (["ids:int64[2,12]", "mask:int64[2,12]"], [[ints(100, 2, 12), mask(12, 12, 7)]]),
     "gpt2": (["ids:int64[1,T]", "k_past:float32[2,1,4,P,16]", "v_past:float32[2,1,4,P,16]"],

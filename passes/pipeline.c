@@ -39,6 +39,7 @@ static const char *const order[] = {
     "eliminate_dead",
     "fold_batch_norm", /* before algebra takes the batch norm apart */
     "simplify_algebra",
+    "open_operators", /* after batch norms and names of convolutions */
     "decompose", /* library calls that came up on the way */
     "{",
     "infer_types", /* what was rewritten */

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Compiles the models that export_real_models.py wrote, runs them and compares with eager PyTorch:
 run_real_models.py FOLDER [NAME or GLOB...] [--tsc TSC] [--tsrun TSRUN] [--levels=-O2,-O0] [--untyped] [--bench]
-[--keep FOLDER] [--json FILE] [--docs FILE]
+[--keep FOLDER] [--json FILE] [--docs FILE] [--merge FILE]...
 
 Floats within 1e-4 of each result's largest magnitude; integers, shapes, dtypes and the structure exactly. --bench
 also times one thread against the frozen TorchScript (needs torch), in turns. --docs rewrites the table of
-docs/real-models.md. Needs numpy. The last line is 'N passed, N failed'."""
+docs/real-models.md; --merge takes rows of earlier runs instead of running. Needs numpy. The last line is 'N passed, N failed'."""
 import argparse
 import fnmatch
 import json
@@ -199,8 +199,11 @@ def main():
     parser.add_argument("--keep", help="folder for the artifacts")
     parser.add_argument("--json")
     parser.add_argument("--docs")
+    parser.add_argument("--merge", action="append", default=[], help="rows of an earlier --json")
     arguments = parser.parse_intermixed_args()
     names = sorted(n for n in os.listdir(arguments.folder) if os.path.exists(os.path.join(arguments.folder, n, "meta.json")))
+    if arguments.merge:
+        names = []
     if arguments.names:
         names = [n for n in names if any(fnmatch.fnmatch(n, p) for p in arguments.names)]
     rows = []
@@ -223,6 +226,10 @@ def main():
                     row["failure"] = f"{level}: {difference}"
                     text += f" {level} FAIL {' '.join(str(difference).split())[:400]}"
         print(f"{name:40}{text}", flush=True)
+    for path in arguments.merge:
+        rows += json.load(open(path))
+    order = ["torchvision", "timm", "transformers", "torchaudio"]
+    rows.sort(key=lambda r: (order.index(r["library"]), r["name"]))
     if arguments.json:
         json.dump(rows, open(arguments.json, "w"), indent=1)
     if arguments.docs:
