@@ -259,6 +259,10 @@ static LLVMValueRef find_symbol(host_function *f, rt_dim d) {
     for (size_t i = f->symbol_count; i-- > 0;)
         if (f->symbols[i].dim == d && !f->symbols[i].is_guess)
             return host_symbol_value(f, &f->symbols[i]);
+    /* Where a type with this size stands, the refine that guessed it was right. */
+    for (size_t i = f->symbol_count; i-- > 0;)
+        if (f->symbols[i].dim == d)
+            return host_symbol_value(f, &f->symbols[i]);
     return NULL;
 }
 
