@@ -208,6 +208,24 @@ static void unpack_list(emitter *E, const ast_list *targets, ir_value *list, con
         return;
     }
     size_t after = targets->count - star - 1;
+    if (star + after) {
+        ir_value *length = em_op(E, "len", node, 1, list);
+        ir_op *op = ir_build_if(&E->b, em_row(E, "ge.int", node, 2, length,
+                                              ir_build_int(&E->b, (int64_t)(star + after))));
+        ir_block *here = em_enter(E, op->regions[0]);
+        ir_build_yield(&E->b, NULL, 0);
+        em_enter(E, op->regions[1]);
+        ts_str text = ts_arena_format(E->arena, "not enough values to unpack (expected at least %zu, got ",
+                                      star + after);
+        ir_value *message = em_row(E, "add.str", node, 2, ir_build_str(&E->b, text),
+                                   em_op(E, "str", node, 1, length));
+        message = em_row(E, "add.str", node, 2, message, ir_build_str(&E->b, TS_STR(")")));
+        em_state state = E->env.state;
+        em_raise_named(E, TS_STR("ValueError"), message);
+        E->env.state = state;
+        ir_build_yield(&E->b, NULL, 0);
+        em_leave(E, here);
+    }
     ir_value *head_count = ir_build_int(&E->b, (int64_t)star);
     ir_value *one = ir_build_int(&E->b, 1);
     for (size_t i = 0; i < star; i++)

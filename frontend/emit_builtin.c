@@ -262,6 +262,8 @@ static em python_builtin(emitter *E, ts_str name, em_arguments *args, const ast_
         ir_value *list = em_as_list(E, args->items[0].v, node);
         return em_value(list ? em_op(E, "__getitem__", node, 2, list, ir_build_int(&E->b, 0)) : NULL);
     }
+    if (IS("format") && args->count == 1)
+        return em_value(em_to_str(E, args->items[0].v, node));
     if (IS("format") && args->count == 2) {
         ir_value *v = em_argument_ir(E, args, 0, node), *spec = em_argument_ir(E, args, 1, node);
         return em_value(v && spec ? em_row(E, "prim_format_spec", node, 2, v, spec) : NULL);
@@ -514,6 +516,10 @@ em em_call_builtin(emitter *E, ts_str path, em_arguments *args, const ast_node *
         EM_UNSUPPORTED(E, node, "%.*s of this is not supported yet", TS_STR_ARG(path));
         return em_error();
     }
+    if (IS("math.exp2") && args->count == 1) /* torch.exp2 is another function */
+        return em_binary(E, AST_POW, em_value(ir_build_float(&E->b, 2.0)), args->items[0].v, false, node);
+    if ((IS("collections.OrderedDict") || IS("typing.OrderedDict")) && !args->count)
+        return em_builtin_dict(E, args, node, hint);
     if (IS("math.trunc") && args->count == 1)
         return builtin_int(E, args, node);
     if (IS("math.remainder"))

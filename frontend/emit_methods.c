@@ -112,6 +112,9 @@ static em string_method(emitter *E, ir_value *s, ts_str name, em_arguments *args
                          em_op(E, starts ? "startswith" : "endswith", node, 2, s, em_ir(E, t.items[i], node, NULL)));
         return em_value(any);
     }
+    for (size_t i = 0; i < args->count; i++) /* the operators' own names */
+        if (ts_str_is(args->items[i].name, "maxsplit"))
+            args->items[i].name = TS_STR("max");
     if (ts_str_is(name, "encode") || ts_str_is(name, "decode"))
         return em_value(s); /* text stays text: bytes exist only between the two */
     return with_self(E, name, s, args, node);
