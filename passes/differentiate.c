@@ -24,7 +24,7 @@ typedef struct differ {
     size_t input_count;
     signed char *needs; /* by operator number: 0 unknown, 1 yes, -1 no */
     ir_op **slice;      /* needed operators, by number */
-    size_t slice_count, slice_capacity;
+    size_t slice_count, slice_capacity, op_count;
     ir_value_map *adjoints;
 } differ;
 
@@ -92,7 +92,9 @@ static bool op_needs(differ *d, ir_op *op, int depth) {
 static bool needs(differ *d, const ir_value *v, int depth) {
     if (is_input(d, v))
         return true;
-    bool list = v->type->kind == IR_LIST && v->def && v->def->opcode == IR_OP_LIST;
+    /* Lists that are written out, and what chunk and its kind give. */
+    bool list = v->type->kind == IR_LIST && v->def &&
+                (v->def->opcode == IR_OP_LIST || v->type->args[0]->kind == IR_TENSOR);
     if (!v->def || (!carries_gradient(v) && !list))
         return false;
     return op_needs(d, v->def, depth);
@@ -150,8 +152,11 @@ static ts_status reverse(differ *d, ir_builder *b) {
         ir_op *op = d->slice[i];
         ir_value *g = op->result_count ? ir_value_map_get(d->adjoints, op->results[0]) : NULL;
         for (size_t j = 1; j < op->result_count; j++)
-            if (ir_value_map_get(d->adjoints, op->results[j]))
-                return unsupported(op);
+            if (ir_value_map_get(d->adjoints, op->results[j])) {
+                if (op->opcode != IR_OP_LIST_UNPACK)
+                    return unsupported(op);
+                g = ir_value_map_get(d->adjoints, op->results[j]);
+            }
         if (!g)
             continue;
         for (size_t j = 0; j < op->operand_count; j++)
@@ -204,6 +209,44 @@ static ts_status seed(differ *d, ir_builder *b, ir_value *const *outputs, size_t
     return NULL;
 }
 
+/* What the outputs are made of, whether or not it carries gradients. */
+static void reach(differ *d, const ir_value *v, bool *reached, int depth) {
+    if (!v->def || depth > 4000 || reached[v->def->number])
+        return;
+    reached[v->def->number] = true;
+    for (size_t i = 0; i < v->def->operand_count; i++)
+        reach(d, v->def->operands[i], reached, depth + 1);
+}
+
+static bool is_read(differ *d, const pass_op_list *ops, const bool *reached, const ir_value *v) {
+    for (size_t i = 0; i < ops->count; i++)
+        for (size_t j = 0; reached[ops->items[i]->number] && j < ops->items[i]->operand_count; j++)
+            if (pass_may_alias(d->alias, ops->items[i]->operands[j], v))
+                return true;
+    return false;
+}
+
+/* A gradient does not follow what is written into memory of the function's own and read from there:
+ * leaving it out would be wrong. */
+static ts_status check_writes(differ *d, ir_value *const *outputs, size_t output_count,
+                              size_t op_count) {
+    bool *reached = TS_NEW_ARRAY(d->ctx->scratch, bool, op_count + 1);
+    for (size_t i = 0; i < output_count; i++)
+        reach(d, outputs[i], reached, 0);
+    pass_op_list ops = pass_collect(d->ctx, d->at->block->function);
+    for (size_t i = 0; i < ops.count && ops.items[i] != d->at; i++) {
+        const ir_op *op = ops.items[i];
+        if (op->opcode != IR_OP_CORE || op->operand_count < 2 || is_op(op, "requires_grad_") ||
+            !ir_op_writes(op, 0) || !ir_type_is_mutable(op->operands[0]->type) ||
+            pass_is_outside(d->alias, op->operands[0]))
+            continue;
+        for (size_t j = 1; j < op->operand_count; j++)
+            if (needs(d, op->operands[j], 0) && is_read(d, &ops, reached, op->operands[0]))
+                return unsupported(op);
+    }
+    return NULL;
+}
+
 static ts_status differentiate(differ *d) {
     ir_module *m = d->m;
     ir_op *op = d->at;
@@ -219,6 +262,7 @@ static ts_status differentiate(differ *d) {
     ir_builder b = pass_before(m, op);
     for (size_t i = 0; i < output_count; i++)
         (void)needs(d, outputs[i], 0);
+    TS_TRY(check_writes(d, outputs, output_count, d->op_count));
     sort_slice(d);
     TS_TRY(seed(d, &b, outputs, output_count, op->operands[2]));
     TS_TRY(reverse(d, &b));
@@ -342,7 +386,8 @@ ts_status pass_differentiate(pass_context *ctx, ir_module *m) {
         TS_TRY(lower_backward(ctx, m, f));
         for (bool first = true; (op = first_gradient(ctx, f)) != NULL; first = false) {
             differ d = {.ctx = ctx, .m = m, .at = op, .alias = pass_alias_make(ctx, m, f)};
-            d.needs = TS_NEW_ARRAY(ctx->scratch, signed char, number_ops(ctx, f));
+            d.op_count = number_ops(ctx, f);
+            d.needs = TS_NEW_ARRAY(ctx->scratch, signed char, d.op_count);
             ts_status status = differentiate(&d);
             if (status && (first || ts_status_code(status) != TS_ERR_UNSUPPORTED))
                 return status;

@@ -121,9 +121,8 @@ static ir_value *unbroadcast(differ_rule *r, ir_value *g, ir_value *x, bool *fai
     return extra ? as_shape_of(r, g, x) : g;
 }
 
-static bool give(differ_rule *r, size_t operand, ir_value *g) {
+static bool give_to(differ_rule *r, ir_value *x, ir_value *g) {
     bool failed = false;
-    ir_value *x = r->op->operands[operand];
     ir_value *fit = unbroadcast(r, g, x, &failed);
     if (failed) {
         ts_status status = sum_at_run_time(r, g, x, &fit);
@@ -131,6 +130,50 @@ static bool give(differ_rule *r, size_t operand, ir_value *g) {
     }
     differ_add(r, x, fit);
     return fit != NULL;
+}
+
+static bool give(differ_rule *r, size_t operand, ir_value *g) {
+    return give_to(r, r->op->operands[operand], g);
+}
+
+/* a, b = chunk(x, 2): the gradient of x is those of the parts, one behind the other; a part that is
+ * not used has zeros. a, b = broadcast_tensors([x, y]): each has its own. */
+static bool unpacked(differ_rule *r) {
+    ir_op *from = r->op->operands[0]->def;
+    size_t count = r->op->result_count;
+    if (!from || from->opcode != IR_OP_CORE || from->operand_count == 0)
+        return false;
+    if (is_op(from, "broadcast_tensors")) {
+        ir_op *list = from->operands[0]->def;
+        if (!list || list->opcode != IR_OP_LIST || list->operand_count != count)
+            return false;
+        for (size_t j = 0; j < count; j++) {
+            ir_value *g = ir_value_map_get(r->adjoints, r->op->results[j]);
+            if (g && !give_to(r, list->operands[j], g))
+                return false;
+        }
+        return true;
+    }
+    ts_str name = rt_op_name(from->core);
+    bool is_unbind = is_op(from, "unbind.int");
+    if (!is_unbind && !ts_str_starts_with(name, "split") && !ts_str_starts_with(name, "unsafe_split") &&
+        !is_op(from, "chunk") && !is_op(from, "unsafe_chunk") && !is_op(from, "tensor_split.sections") &&
+        !is_op(from, "tensor_split.indices"))
+        return false;
+    ir_value **parts = TS_NEW_ARRAY(r->ctx->scratch, ir_value *, count + 1);
+    for (size_t j = 0; j < count; j++) {
+        ir_value *part = r->op->results[j], *g = ir_value_map_get(r->adjoints, part);
+        parts[j] = g ? g : CALL1("zeros_like", part);
+        if (!g)
+            parts[j]->type = part->type;
+    }
+    const ir_type *t = ir_type_list(r->m, ir_type_any_tensor(r->m));
+    ir_value *list = ir_build_op(r->b, IR_OP_LIST, parts, count, &t, 1)->results[0];
+    list->number = UINT32_MAX;
+    ir_value *g = CALL2(is_unbind ? "stack" : "cat", list, from->operands[from->operand_count - 1]);
+    g->type = from->operands[0]->type;
+    differ_add(r, from->operands[0], g);
+    return true;
 }
 
 static ir_value *scaled(differ_rule *r, ir_value *g, const ir_value *alpha) {
@@ -404,6 +447,10 @@ ts_status differ_apply(differ_rule *r, bool *out_done) {
     *out_done = true;
     if (op->opcode == IR_OP_CAST) {
         differ_add(r, op->operands[0], r->g);
+        return NULL;
+    }
+    if (op->opcode == IR_OP_LIST_UNPACK) {
+        *out_done = unpacked(r);
         return NULL;
     }
     if (op->opcode != IR_OP_CORE) {
