@@ -399,6 +399,11 @@ static void emit_result(kn_emitter *e, pieces *x) {
         none = LLVMBuildAnd(e->b, none, LLVMBuildFCmp(e->b, LLVMRealOEQ, sum, zero, ""), "");
         inverse = LLVMBuildSelect(e->b, none, zero, inverse, "");
     }
+    rt_dim keys = e->k->dims[a->batch_count].size;
+    if (!rt_dim_is_constant(keys)) { /* a sum of no terms is zero */
+        LLVMValueRef empty = LLVMBuildICmp(e->b, LLVMIntEQ, kn_size(e, keys), kn_i64(e, 0), "");
+        inverse = LLVMBuildSelect(e->b, empty, zero, inverse, "");
+    }
     LLVMValueRef valid = kn_min(e, kn_sub(e, x->left, first), kn_i64(e, w));
     kn_loop_begin(e, &c, kn_i64(e, 0), width, w, NULL, 0);
     LLVMValueRef from = kn_address(e, kn_element(e, x->out, first, 4),
