@@ -170,6 +170,11 @@ def main(folder):
     expect("IR to a closed pipe", run("/bin/sh", "-c", "'%s' '%s' --emit=tsir | true" % (TSC, script)), 0)
     expect("IR to a full disk", run(TSC, script, "--emit=tsir", stdout=open("/dev/full", "w")), 1)
 
+    with open(here("redirected.tsm"), "wb") as f:
+        code = run(TSC, script, "-o", "-", "--emit=tsm", stdout=f)[0]
+    check("artifact to a redirected output", code == 0 and os.path.islink("/dev/stdout") and
+          open(here("redirected.tsm"), "rb").read(4) == b"\x89TSM")
+
     # tsrun
     model, inputs, args = here("add.tsm"), here("x.safetensors"), here("a.json")
     expect("compile", run(TSC, script, "-o", model, "--input", "x:float32[N]"), 0)

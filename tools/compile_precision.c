@@ -228,6 +228,8 @@ static ts_status run_file(const char *path, const tsc_example *example, tsrt_val
 static ts_status run_float32(const tsc_options *given, const tsc_example *example,
                              tsrt_value **out) {
     ts_buffer path = {0};
+    if (strncmp(given->output, "/dev/", 5) == 0)
+        return ts_error_make(TS_ERR_INVALID_INPUT, "the output is no file that can be run");
     ts_buffer_format(&path, "%s.XXXXXX", given->output);
     ts_buffer_char(&path, 0);
     TS_TRY(ts_buffer_status(&path));

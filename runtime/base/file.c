@@ -99,6 +99,9 @@ ts_status ts_file_write(const char *path, const ts_file_part *parts, size_t coun
             return ts_error_make(TS_ERR_IO, "%s: cannot write: it is a folder", path);
         return write_in_place(path, parts, count);
     }
+    /* /dev/stdout may lead to a regular file: renaming over it would replace the device's entry. */
+    if (strncmp(path, "/dev/", 5) == 0 || strncmp(path, "/proc/", 6) == 0)
+        return write_in_place(path, parts, count);
     size_t size = strlen(path) + 40;
     char *temporary = malloc(size);
     if (!temporary)
