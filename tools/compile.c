@@ -219,7 +219,9 @@ static ts_status put_text(compilation *c, const ts_buffer *text) {
 static ts_status emit_ir(compilation *c) {
     ts_buffer text = {0};
     ir_weight_list weights = {0};
-    ir_print_module(c->module, &text, c->options->output ? &weights : NULL);
+    /* Beside standard output and other devices there is no place for a file of weights. */
+    bool is_file = c->options->output && strncmp(c->options->output, "/dev/", 5) != 0;
+    ir_print_module(c->module, &text, is_file ? &weights : NULL);
     ts_status status = NULL;
     if (weights.count) {
         fe_weight *items = TS_NEW_ARRAY(c->arena, fe_weight, weights.count);
