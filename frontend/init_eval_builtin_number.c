@@ -34,7 +34,12 @@ ts_status ev_do_bool(evaluator *ev, ev_arguments *args, rt_value *out) {
     return NULL;
 }
 
-static ts_status number_text(rt_value v, char *out, size_t size) {
+static bool is_digit_of(char c, int base) {
+    return (c >= '0' && c <= '9') || (base != 10 && ((c | 0x20) >= 'a' && (c | 0x20) <= 'z'));
+}
+
+/* Without blanks around it and the underscores between digits; others stay, and are no digits. */
+static ts_status number_text(rt_value v, int base, char *out, size_t size) {
     ts_str s = ev_text(v);
     size_t n = 0;
     while (s.length && strchr(" \t\n\r\f\v", s.data[0]))
@@ -42,7 +47,8 @@ static ts_status number_text(rt_value v, char *out, size_t size) {
     while (s.length && strchr(" \t\n\r\f\v", s.data[s.length - 1]))
         s.length--;
     for (size_t i = 0; i < s.length && n + 1 < size; i++)
-        if (s.data[i] != '_')
+        if (s.data[i] != '_' || !i || i + 1 == s.length || !is_digit_of(s.data[i - 1], base) ||
+            !is_digit_of(s.data[i + 1], base))
             out[n++] = s.data[i];
     out[n] = 0;
     return NULL;
@@ -100,7 +106,7 @@ ts_status ev_do_int(evaluator *ev, ev_arguments *args, rt_value *out) {
                         TS_STR_ARG(ev_type_name(v)));
     int base = args->count > 1 && ev_is_int(ARG(1)) ? (int)ARG(1).as.i : 10;
     char text[128];
-    TS_TRY(number_text(v, text, sizeof text));
+    TS_TRY(number_text(v, base, text, sizeof text));
     const char *at = text + (text[0] == '-' || text[0] == '+');
     if (at[0] == '0' && (at[1] | 0x20) == 'x' && base == 16)
         at += 2;
@@ -149,7 +155,7 @@ ts_status ev_do_float(evaluator *ev, ev_arguments *args, rt_value *out) {
         return ts_raise("TypeError", "float() argument must be a string or a real number, not '%.*s'",
                         TS_STR_ARG(ev_type_name(v)));
     char text[128], *end;
-    TS_TRY(number_text(v, text, sizeof text));
+    TS_TRY(number_text(v, 10, text, sizeof text));
     double f = strtod(text, &end);
     bool is_hex = text[0] == '0' && (text[1] | 0x20) == 'x';
     if (*end || end == text || is_hex) {

@@ -282,7 +282,39 @@ KERNEL(str_rstrip) { return strip(args, false, true, outs); }
 
 /* ---- case ---- */
 
-typedef enum casing { CASE_UPPER, CASE_LOWER, CASE_SWAP, CASE_TITLE, CASE_CAPITAL } casing;
+typedef enum casing {
+    CASE_UPPER, CASE_LOWER, CASE_SWAP, CASE_TITLE, CASE_CAPITAL, CASE_FOLD
+} casing;
+
+/* What casefold makes of characters where lower does something else (UTF-8). */
+static const struct {
+    uint16_t from;
+    char to[7];
+} folds[] = {
+    {0xb5, "\316\274"}, {0xdf, "ss"}, {0x149, "\312\274n"}, {0x17f, "s"}, {0x1f0, "j\314\214"},
+    {0x345, "\316\271"}, {0x390, "\316\271\314\210\314\201"}, {0x3b0, "\317\205\314\210\314\201"},
+    {0x3c2, "\317\203"}, {0x3d0, "\316\262"}, {0x3d1, "\316\270"}, {0x3d5, "\317\206"},
+    {0x3d6, "\317\200"}, {0x3f0, "\316\272"}, {0x3f1, "\317\201"}, {0x3f5, "\316\265"},
+    {0x587, "\325\245\326\202"}, {0x1e96, "h\314\261"}, {0x1e97, "t\314\210"},
+    {0x1e98, "w\314\212"}, {0x1e99, "y\314\212"}, {0x1e9a, "a\312\276"}, {0x1e9b, "\341\271\241"},
+    {0x1e9e, "ss"}, {0xfb00, "ff"}, {0xfb01, "fi"}, {0xfb02, "fl"}, {0xfb03, "ffi"},
+    {0xfb04, "ffl"}, {0xfb05, "st"}, {0xfb06, "st"}, {0xfb13, "\325\264\325\266"},
+    {0xfb14, "\325\264\325\245"}, {0xfb15, "\325\264\325\253"}, {0xfb16, "\325\276\325\266"},
+    {0xfb17, "\325\264\325\255"}};
+
+static const char *fold_of(uint32_t c) {
+    for (size_t i = 0; i < sizeof folds / sizeof *folds; i++)
+        if (folds[i].from == c)
+            return folds[i].to;
+    return NULL;
+}
+
+static bool is_cased_at(ts_str s, size_t at) {
+    if (at >= s.length)
+        return false;
+    uint32_t c = rt_text_next(s, &at);
+    return rt_char_is_lower(c) || rt_char_is_upper(c);
+}
 
 static ts_status change_case(rt_value v, casing how, rt_value *out) {
     ts_str s = text_of(v);
@@ -293,7 +325,14 @@ static ts_status change_case(rt_value v, casing how, rt_value *out) {
         bool cased = rt_char_is_lower(c) || rt_char_is_upper(c);
         bool up = how == CASE_UPPER || (how == CASE_SWAP && rt_char_is_lower(c)) ||
                   (how == CASE_TITLE && !in_word) || (how == CASE_CAPITAL && is_first);
-        if (c == 0xdf && up)
+        const char *fold = how == CASE_FOLD && c >= 0x80 ? fold_of(c) : NULL;
+        if (fold)
+            ts_buffer_text(&b, fold);
+        else if (c == 0x130 && !up)
+            ts_buffer_text(&b, "i\314\207");
+        else if (c == 0x3a3 && !up && how != CASE_FOLD && in_word && !is_cased_at(s, at))
+            rt_text_append(&b, 0x3c2); /* sigma at the end of a word */
+        else if (c == 0xdf && up)
             ts_buffer_text(&b, how == CASE_UPPER || how == CASE_SWAP ? "SS" : "Ss");
         else
             rt_text_append(&b, up ? rt_char_upper(c) : rt_char_lower(c));
@@ -305,6 +344,7 @@ static ts_status change_case(rt_value v, casing how, rt_value *out) {
 
 KERNEL(str_upper) { return change_case(args[0], CASE_UPPER, outs); }
 KERNEL(str_lower) { return change_case(args[0], CASE_LOWER, outs); }
+KERNEL(str_casefold) { return change_case(args[0], CASE_FOLD, outs); }
 KERNEL(str_swapcase) { return change_case(args[0], CASE_SWAP, outs); }
 KERNEL(str_title) { return change_case(args[0], CASE_TITLE, outs); }
 KERNEL(str_capitalize) { return change_case(args[0], CASE_CAPITAL, outs); }

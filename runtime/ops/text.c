@@ -85,6 +85,8 @@ uint32_t rt_char_lower(uint32_t c) {
         return 0xff;
     if (c == 0x130)
         return 'i';
+    if (c == 0x1e9e)
+        return 0xdf;
     if (c == 0x386)
         return 0x3ac;
     if (in(c, 0x388, 0x38a))
