@@ -127,9 +127,7 @@ static em builtin_print(emitter *E, em_arguments *args, const ast_node *node) {
     em_argument *sep = em_named(args, "sep"), *end = em_named(args, "end");
     for (size_t i = 0; i < count; i++) {
         em v = args->items[i].v;
-        bool own_text = v.kind == EM_VALUE && (em_class_has_method(v.value->type, "__str__") ||
-                                               em_class_has_method(v.value->type, "__repr__"));
-        values[i] = own_text || sep || end ? em_to_str(E, v, node) : em_ir(E, v, node, NULL);
+        values[i] = sep || end ? em_to_str(E, v, node) : em_shown(E, v, node);
         if (!values[i])
             return em_error();
     }
@@ -179,11 +177,7 @@ static em python_builtin(emitter *E, ts_str name, em_arguments *args, const ast_
     }
     if (IS("repr")) {
         ir_value *v = em_argument_ir(E, args, 0, node);
-        if (v && em_is_set_type(v->type))
-            return em_value(em_set_text(E, v, node));
-        if (v && em_class_has_method(v->type, "__repr__"))
-            return em_call_method0(E, v, "__repr__", NULL, 0, node);
-        return em_value(v ? em_row(E, "prim_repr", node, 1, v) : NULL);
+        return em_value(v ? em_repr(E, v, node) : NULL);
     }
     if (IS("complex")) {
         ir_value *a = em_argument_ir(E, args, 0, node);
@@ -381,8 +375,7 @@ static ir_value *format_row(emitter *E, const char *row, em_arguments *args, con
     ir_value **values = TS_NEW_ARRAY(E->arena, ir_value *, args->count + 1);
     for (size_t i = 0; i < args->count; i++) {
         em v = args->items[i].v;
-        bool own = i && v.kind == EM_VALUE && (em_class_has_method(v.value->type, "__str__"));
-        values[i] = own ? em_to_str(E, v, node) : em_ir(E, v, node, NULL);
+        values[i] = i && strcmp(row, "format") == 0 ? em_shown(E, v, node) : em_ir(E, v, node, NULL);
         if (!values[i])
             return NULL;
     }

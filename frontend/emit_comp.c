@@ -186,14 +186,20 @@ ir_value *em_to_str(emitter *E, em v, const ast_node *node) {
         return NULL;
     if (x->type->kind == IR_STR)
         return x;
-    if (em_is_set_type(x->type))
-        return em_set_text(E, x, node);
     const char *method = em_class_has_method(x->type, "__str__") ? "__str__"
-                         : em_class_has_method(x->type, "__repr__") ? "__repr__" : NULL;
+                         : x->type->kind != IR_ENUM && em_class_has_method(x->type, "__repr__") ? "__repr__" : NULL;
     if (method) {
         em r = em_call_method0(E, x, method, NULL, 0, node);
         return r.kind == EM_VALUE ? r.value : NULL;
     }
+    if (x->type->kind == IR_OPTIONAL && em_class_has_method(x->type->args[0], "__str__")) {
+        em_choice choice;
+        em_choose(E, &choice, em_row(E, "__is__", node, 2, x, ir_build_none(&E->b)));
+        em_choose_other(E, &choice, ir_build_str(&E->b, TS_STR("None")));
+        return em_choose_end(E, &choice, em_to_str(E, em_value(em_cast(E, x, x->type->args[0])), node), node);
+    }
+    if (x->type->kind != IR_ENUM && em_has_own_text(x->type))
+        return em_repr(E, x, node);
     return em_op(E, "str", node, 1, x);
 }
 
@@ -208,7 +214,7 @@ ir_value *em_fstring(emitter *E, const ast_node *node) {
             em v = em_expression(E, part->left, NULL);
             if (ts_str_is(part->text, "r") || ts_str_is(part->text, "a")) {
                 ir_value *x = em_ir(E, v, part, NULL);
-                v = em_value(x ? em_row(E, "prim_repr", part, 1, x) : NULL);
+                v = em_value(x ? em_repr(E, x, part) : NULL);
             } else if (ts_str_is(part->text, "s")) {
                 v = em_value(em_to_str(E, v, part));
             }

@@ -230,7 +230,11 @@ bool em_is_set(em v);
 ir_value *em_set_from(emitter *E, em v, const ast_node *node, const ir_type *hint);
 em em_set_display(emitter *E, const ast_node *node, const ir_type *hint);
 ir_value *em_set_items(emitter *E, ir_value *set, const ast_node *node);
-ir_value *em_set_text(emitter *E, ir_value *set, const ast_node *node);
+/* Whether the runtime alone would not write a value of the type as Python does; repr() of any value;
+ * a value, or its str() where the runtime would write another (emit_repr.c). */
+bool em_has_own_text(const ir_type *t);
+ir_value *em_repr(emitter *E, ir_value *x, const ast_node *node);
+ir_value *em_shown(emitter *E, em v, const ast_node *node);
 ir_value *em_set_compare(emitter *E, ast_operator op, ir_value *a, ir_value *b, const ast_node *node);
 em em_set_binary(emitter *E, ast_operator op, ir_value *a, ir_value *b, bool in_place,
                  const ast_node *node);

@@ -85,8 +85,7 @@ static em string_method(emitter *E, ir_value *s, ts_str name, em_arguments *args
                 EM_UNSUPPORTED(E, node, "str.format with named arguments is not supported yet");
                 return em_error();
             }
-            bool own = v.kind == EM_VALUE && em_class_has_method(v.value->type, "__str__");
-            values[i] = own ? em_to_str(E, v, node) : em_ir(E, v, node, NULL);
+            values[i] = em_shown(E, v, node);
             if (!values[i])
                 return em_error();
         }

@@ -120,19 +120,42 @@ static ir_value *reflected(emitter *E, ast_operator op, ir_value *a, ir_value *b
     }
 }
 
+/* The letter of a format's conversion number `index` (from 0), 's' where it is not known. */
+static char conversion(const ir_value *format, size_t index) {
+    rt_value c;
+    if (!ir_const_value(format, &c) || c.tag != RT_TAG_STR)
+        return 's';
+    ts_str s = rt_str_text(c.as.str);
+    for (size_t i = 0; i < s.length; i++) {
+        if (s.data[i] != '%')
+            continue;
+        for (i++; i < s.length && strchr("#0- +.123456789", s.data[i]); i++) {}
+        if (i < s.length && s.data[i] != '%' && index-- == 0)
+            return s.data[i];
+    }
+    return 's';
+}
+
+static ir_value *percent_item(emitter *E, ir_value *format, size_t index, em v, const ast_node *node) {
+    if (conversion(format, index) == 's')
+        return em_shown(E, v, node);
+    ir_value *x = em_ir(E, v, node, NULL);
+    return x && em_has_own_text(x->type) && conversion(format, index) == 'r' ? em_repr(E, x, node) : x;
+}
+
 static ir_value *percent(emitter *E, ir_value *format, em args, const ast_node *node) {
     ir_value *tuple;
     if (is_tuple(args)) {
         em items = tuple_items(E, args);
         ir_value **values = TS_NEW_ARRAY(E->arena, ir_value *, items.count + 1);
         for (size_t i = 0; i < items.count; i++) {
-            values[i] = em_ir(E, items.items[i], node, NULL);
+            values[i] = percent_item(E, format, i, items.items[i], node);
             if (!values[i])
                 return NULL;
         }
         tuple = em_tuple_of(E, values, items.count);
     } else {
-        ir_value *one = em_ir(E, args, node, NULL);
+        ir_value *one = percent_item(E, format, 0, args, node);
         if (!one)
             return NULL;
         tuple = em_tuple_of(E, &one, 1);

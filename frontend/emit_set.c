@@ -79,21 +79,6 @@ ir_value *em_set_items(emitter *E, ir_value *set, const ast_node *node) {
     return em_op(E, "__set_order", node, 1, keys);
 }
 
-ir_value *em_set_text(emitter *E, ir_value *set, const ast_node *node) {
-    ir_value *items = em_set_items(E, set, node);
-    ir_value *text = items ? em_row(E, "prim_repr", node, 1, items) : NULL;
-    if (!text)
-        return NULL;
-    em_choice choice;
-    em_choose(E, &choice, em_op(E, "Bool", node, 1, em_op(E, "len", node, 1, set)));
-    ir_value *inside = em_row(E, "slice.str", node, 4, text, ir_build_int(&E->b, 1), ir_build_int(&E->b, -1),
-                              ir_build_int(&E->b, 1));
-    inside = em_row(E, "add.str", node, 2, ir_build_str(&E->b, TS_STR("{")), inside);
-    inside = em_row(E, "add.str", node, 2, inside, ir_build_str(&E->b, TS_STR("}")));
-    em_choose_other(E, &choice, inside);
-    return em_choose_end(E, &choice, ir_build_str(&E->b, TS_STR("set()")), node);
-}
-
 /* ---- what loops over one set and asks another ---- */
 
 typedef enum asked { KEEP_COMMON, DROP_COMMON, ADD_MISSING, TOGGLE } asked;

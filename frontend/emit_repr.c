@@ -1,0 +1,153 @@
+/* frontend/emit_repr.c - the text of values that the runtime alone cannot write as Python does:
+ * objects with __repr__, dataclasses, sets, and what holds them. */
+#include "frontend/emit_builtin.h"
+
+enum { REPR_DEPTH = 12 }; /* of types in types: a dataclass may hold itself */
+
+static bool is_plain_dataclass(const ir_type *t) {
+    fe_class *c = t->kind == IR_CLASS && t->class_ ? fe_class_of(t->class_) : NULL;
+    return c && c->is_dataclass;
+}
+
+static bool has_own(const ir_type *t, int depth) {
+    if (em_class_has_method(t, "__repr__") || em_is_set_type(t) || is_plain_dataclass(t))
+        return true;
+    if (t->kind != IR_LIST && t->kind != IR_TUPLE && t->kind != IR_DICT && t->kind != IR_OPTIONAL &&
+        t->kind != IR_UNION)
+        return false;
+    for (size_t i = 0; i < t->arg_count && depth; i++)
+        if (has_own(t->args[i], depth - 1))
+            return true;
+    return false;
+}
+
+bool em_has_own_text(const ir_type *t) { return has_own(t, REPR_DEPTH); }
+
+static ir_value *repr(emitter *E, ir_value *x, const ast_node *node, int depth);
+
+static ir_value *joined(emitter *E, ir_value *a, ir_value *b, const ast_node *node) {
+    return a && b ? em_row(E, "add.str", node, 2, a, b) : NULL;
+}
+
+static ir_value *text(emitter *E, const char *s) { return ir_build_str(&E->b, ts_str_of(s)); }
+
+typedef struct parts {
+    ir_value *texts; /* a list of str that grows */
+    bool has_failed;
+    int depth;
+    const ast_node *node;
+} parts;
+
+static void add_text(emitter *E, parts *p, ir_value *s) {
+    if (s)
+        em_op(E, "append", p->node, 2, p->texts, s);
+    else
+        p->has_failed = true;
+}
+
+static void add_item(emitter *E, em item, void *user) {
+    parts *p = user;
+    ir_value *x = em_ir(E, item, p->node, NULL);
+    add_text(E, p, x ? repr(E, x, p->node, p->depth) : NULL);
+}
+
+static void add_pair(emitter *E, em item, void *user) {
+    parts *p = user;
+    em_iteration it;
+    ir_value *key = NULL, *value = NULL;
+    if (em_iterate(E, item, p->node, &it) && it.is_unrolled && it.count == 2) {
+        key = em_ir(E, it.items[0], p->node, NULL);
+        value = em_ir(E, it.items[1], p->node, NULL);
+    }
+    ir_value *s = key && value ? joined(E, repr(E, key, p->node, p->depth), text(E, ": "), p->node) : NULL;
+    add_text(E, p, s ? joined(E, s, repr(E, value, p->node, p->depth), p->node) : NULL);
+}
+
+static ir_value *repr_items(emitter *E, em source, bool is_dict, const char *open, const char *close,
+                            const ast_node *node, int depth) {
+    parts p = {.depth = depth, .node = node,
+               .texts = em_list_of(E, NULL, 0, em_simple(E, IR_STR))};
+    if (!em_for_each(E, source, node, is_dict ? add_pair : add_item, &p) || p.has_failed)
+        return NULL;
+    ir_value *inside = em_op(E, "join", node, 2, text(E, ", "), p.texts);
+    return joined(E, joined(E, text(E, open), inside, node), text(E, close), node);
+}
+
+/* Fields one by one: of a tuple, a named tuple, a dataclass. */
+static ir_value *repr_fields(emitter *E, ir_value *x, const ast_node *node, int depth) {
+    const ir_class *c = x->type->class_;
+    bool is_tuple = x->type->kind == IR_TUPLE;
+    size_t count = is_tuple ? x->type->arg_count : c->field_count;
+    em_iteration it = {0};
+    if (is_tuple && (!em_iterate(E, em_value(x), node, &it) || !it.is_unrolled))
+        return NULL;
+    ir_value *all = ir_build_str(&E->b, c ? ts_arena_format(E->arena, "%.*s(", TS_STR_ARG(c->base.bare_name))
+                                          : TS_STR("("));
+    for (size_t i = 0; i < count && all; i++) {
+        ir_value *item;
+        if (is_tuple) {
+            item = em_ir(E, it.items[i], node, NULL);
+        } else {
+            ir_op *op = ir_build_op(&E->b, IR_OP_GET_ATTR, &x, 1, &c->fields[i].type, 1);
+            op->name = c->fields[i].name;
+            item = op->results[0];
+        }
+        if (i)
+            all = joined(E, all, text(E, ", "), node);
+        if (c)
+            all = joined(E, all, ir_build_str(&E->b, ts_arena_format(E->arena, "%.*s=",
+                                                                     TS_STR_ARG(is_tuple ? c->base.fields[i]
+                                                                                         : c->fields[i].name))),
+                         node);
+        all = item ? joined(E, all, repr(E, item, node, depth), node) : NULL;
+    }
+    return joined(E, all, text(E, !c && count == 1 ? ",)" : ")"), node);
+}
+
+static ir_value *repr(emitter *E, ir_value *x, const ast_node *node, int depth) {
+    const ir_type *t = x->type;
+    if (!has_own(t, REPR_DEPTH))
+        return em_row(E, "prim_repr", node, 1, x);
+    if (em_class_has_method(t, "__repr__")) {
+        em r = em_call_method0(E, x, "__repr__", NULL, 0, node);
+        return r.kind == EM_VALUE ? r.value : NULL;
+    }
+    if (!depth || t->kind == IR_UNION) {
+        EM_UNSUPPORTED(E, node, "the text of %s is not supported yet: %s", em_type_text(E, t),
+                       depth ? "which __repr__ is meant is known only at run time" : "types nest too deeply");
+        return NULL;
+    }
+    if (em_is_set_type(t)) {
+        em_choice choice;
+        em_choose(E, &choice, em_op(E, "Bool", node, 1, em_op(E, "len", node, 1, x)));
+        ir_value *items = em_set_items(E, x, node);
+        em_choose_other(E, &choice, items ? repr_items(E, em_value(items), false, "{", "}", node, depth - 1) : NULL);
+        return em_choose_end(E, &choice, text(E, "set()"), node);
+    }
+    switch (t->kind) {
+    case IR_LIST:
+        return repr_items(E, em_value(x), false, "[", "]", node, depth - 1);
+    case IR_DICT:
+        return repr_items(E, (em){.kind = EM_ITEMS, .value = x, .name = TS_STR("items")}, true, "{", "}", node,
+                          depth - 1);
+    case IR_OPTIONAL: {
+        em_choice choice;
+        em_choose(E, &choice, em_row(E, "__is__", node, 2, x, ir_build_none(&E->b)));
+        em_choose_other(E, &choice, text(E, "None"));
+        return em_choose_end(E, &choice, repr(E, em_cast(E, x, t->args[0]), node, depth - 1), node);
+    }
+    default:
+        return repr_fields(E, x, node, depth - 1);
+    }
+}
+
+ir_value *em_repr(emitter *E, ir_value *x, const ast_node *node) { return repr(E, x, node, REPR_DEPTH); }
+
+ir_value *em_shown(emitter *E, em v, const ast_node *node) {
+    if (v.kind == EM_EXCEPTION)
+        return em_to_str(E, v, node);
+    ir_value *x = em_ir(E, v, node, NULL);
+    bool own = x && (em_class_has_method(x->type->kind == IR_OPTIONAL ? x->type->args[0] : x->type, "__str__") ||
+                     em_has_own_text(x->type));
+    return own ? em_to_str(E, em_value(x), node) : x;
+}
