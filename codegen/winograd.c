@@ -16,7 +16,7 @@
 static double memory_cycles(int64_t tiles, int64_t blocks, int64_t places, int64_t in, int64_t out) {
     double filters = (double)(places * in * out) * 4, inputs = (double)(places * in) * 4;
     double all = filters * (double)blocks / (filters <= 1 << 20 ? 40 : 18);
-    if ((double)((tiles + blocks - 1) / blocks) * inputs > KN_WINOGRAD_BLOCK_BYTES)
+    if ((double)((tiles + blocks - 1) / blocks) * inputs > (double)KN_WINOGRAD_BLOCK_BYTES)
         all += (double)((out + 31) / 32) * (double)tiles * inputs / 18;
     return all;
 }

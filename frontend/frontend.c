@@ -93,7 +93,7 @@ ts_status fe_call_operator(fe_context *fe, ts_str name, const fe_value_argument 
 /* ---- entries ---- */
 
 static const ir_type *input_type(fe_context *fe, ts_str entry, bool is_first, ts_str name,
-                                 size_t position, ts_status *status) {
+                                 size_t position, const ir_type *parameter, ts_status *status) {
     size_t at = 0;
     for (size_t i = 0; i < fe->options->input_count; i++) {
         const fe_input_type *in = &fe->options->inputs[i];
@@ -109,6 +109,8 @@ static const ir_type *input_type(fe_context *fe, ts_str entry, bool is_first, ts
         *status = ir_type_parse(fe->module, in->type_text, &type);
         if (*status)
             *status = ts_status_context(*status, "reading --input of '%.*s'", TS_STR_ARG(name));
+        else if (in->is_example && type->rank == 0 && ir_type_is_scalar(parameter))
+            return NULL;
         return *status ? NULL : type;
     }
     ts_str declared = fe_archive_input(fe, entry, name); /* what an exported program says itself */
@@ -211,7 +213,8 @@ static ts_status make_entry(fe_context *fe, ts_str name, bool is_first) {
     for (size_t i = skip; i < count; i++) {
         ts_status status = NULL;
         const ir_type *declared = target->body->parameters[i]->type;
-        const ir_type *given = input_type(fe, name, is_first, target->parameter_names[i], i - skip, &status);
+        const ir_type *given = input_type(fe, name, is_first, target->parameter_names[i], i - skip,
+                                          declared, &status);
         TS_TRY(status);
         if (given && !input_fits(given, declared)) {
             ts_str a = ir_type_text(m, given), d = ir_type_text(m, declared);

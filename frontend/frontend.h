@@ -14,6 +14,7 @@ typedef struct fe_input_type { /* one --input */
     ts_str entry;              /* "" for the first entry */
     ts_str name;               /* "" for positional */
     ts_str type_text;
+    bool is_example; /* a tensor's type, read off a value: one of no dimensions may stand for a number */
 } fe_input_type;
 
 typedef struct fe_options {

@@ -175,6 +175,13 @@ def main(folder):
     check("artifact to a redirected output", code == 0 and os.path.islink("/dev/stdout") and
           open(here("redirected.tsm"), "rb").read(4) == b"\x89TSM")
 
+    with open(here("scaled.py"), "w") as f:
+        f.write("import torch\nfrom torch import nn\nclass M(nn.Module):\n    def forward(self, x: torch.Tensor, s: float):\n"
+                "        return x * s\nmodel = M()\n")
+    safetensors(here("scaled.st"), [("x", [2], [1, 2]), ("s", [], [3])])
+    expect("an example's tensor of no dimensions for a number", run(
+        TSC, here("scaled.py"), "--example", here("scaled.st"), "--check-each", "-o", here("scaled.tsm")), 0)
+
     # tsrun
     model, inputs, args = here("add.tsm"), here("x.safetensors"), here("a.json")
     expect("compile", run(TSC, script, "-o", model, "--input", "x:float32[N]"), 0)

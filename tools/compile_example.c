@@ -51,7 +51,7 @@ void tsc_example_declare(ts_arena *arena, const tsc_example *example, fe_options
         const rt_tensor *t = find(example, ts_arena_format(arena, "in%zu", i));
         if (!t)
             break;
-        rows[count++] = (fe_input_type){.type_text = type_text(arena, t)};
+        rows[count++] = (fe_input_type){.type_text = type_text(arena, t), .is_example = true};
     }
     for (size_t i = 0; i < example->count; i++) {
         ts_str name = example->names[i];
@@ -62,7 +62,8 @@ void tsc_example_declare(ts_arena *arena, const tsc_example *example, fe_options
             is_named |= ts_str_equal(options->inputs[k].name, name);
         if (!is_positional && !is_named)
             rows[count++] = (fe_input_type){.name = name,
-                                            .type_text = type_text(arena, example->tensors[i])};
+                                            .type_text = type_text(arena, example->tensors[i]),
+                                            .is_example = true};
     }
     options->inputs = rows;
     options->input_count = count;

@@ -220,7 +220,7 @@ static ts_status read_inputs(driver *d) {
             }
         for (colon++; *colon == ' '; colon++) {
         }
-        d->inputs[i] = (fe_input_type){entry, name, ts_str_of(colon)};
+        d->inputs[i] = (fe_input_type){.entry = entry, .name = name, .type_text = ts_str_of(colon)};
         for (size_t k = 0; k < i; k++)
             if (name.length && ts_str_equal(d->inputs[k].name, name) && ts_str_equal(d->inputs[k].entry, entry))
                 return ts_error_make(TS_ERR_INVALID_INPUT, "--input gives '%.*s' twice", TS_STR_ARG(name));

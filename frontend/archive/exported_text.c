@@ -241,8 +241,9 @@ static void declare_input(fe_archive *a, ts_str name, const leaf *l) {
     const char *tensor = json_string_value(json_object_get(value, "name"));
     ts_buffer type = {0};
     if (which && strcmp(which, "as_tensor") == 0 && tensor && write_tensor_type(a, tensor, &type)) {
-        fe_input_type in = {TS_STR("forward"), name,
-                            ts_arena_str(a->arena, (ts_str){type.data, type.length})};
+        fe_input_type in = {.entry = TS_STR("forward"),
+                            .name = name,
+                            .type_text = ts_arena_str(a->arena, (ts_str){type.data, type.length})};
         TS_APPEND(a->arena, e->inputs, e->input_count, e->input_capacity, in);
     }
     ts_buffer_deinit(&type);
