@@ -111,6 +111,11 @@ static em builtin_round(emitter *E, em_arguments *args, const ast_node *node) {
         return em_error();
     if (v->type->kind == IR_TENSOR)
         return em_operator(E, TS_STR("round"), args, node);
+    if (args->count == 2 && v->type->kind == IR_NUMBER) {
+        EM_UNSUPPORTED(E, node, "round(x, digits) of a number that is an int or a float only at run time is not "
+                                "supported yet");
+        return em_error();
+    }
     if (args->count == 2) {
         ir_value *digits = em_argument_ir(E, args, 1, node);
         return em_value(digits ? em_op(E, "prim_round", node, 2, v, digits) : NULL);

@@ -1,6 +1,7 @@
 /* frontend/emit_builtin_sequence.c - Python's builtin functions over what is iterable, and those that make
  * lists and dicts. */
 #include "frontend/emit_builtin.h"
+#include "runtime/ops/ref_kernel.h"
 
 static bool is_number(const ir_type *t) {
     return t->kind == IR_INT || t->kind == IR_FLOAT || t->kind == IR_BOOL || t->kind == IR_COMPLEX ||
@@ -230,10 +231,54 @@ em em_builtin_sorted(emitter *E, em_arguments *args, const ast_node *node) {
     return em_value(em_row(E, "prim_sorted", node, 2, list, r));
 }
 
+/* Numbers of several types: Python gives one of the operands, as it is. */
+static bool is_mixed(const ir_type *a, const ir_type *b) {
+    return is_number(a) && is_number(b) && a->kind != IR_COMPLEX && b->kind != IR_COMPLEX &&
+           (a->kind != b->kind || a->kind == IR_NUMBER);
+}
+
+static bool is_script(const ast_node *node) {
+    return node && node->source && !node->source->is_archive && !node->source->is_library;
+}
+
+static ir_value *mixed_extreme(emitter *E, bool is_max, ir_value *a, ir_value *b, const ast_node *node) {
+    rt_value x, y;
+    if (ir_const_value(a, &x) && ir_const_value(b, &y)) {
+        bool takes_b = false;
+        ts_status status = is_max ? rt_less(x, y, &takes_b) : rt_less(y, x, &takes_b);
+        if (!status)
+            return takes_b ? b : a;
+        ts_status_release(status);
+    }
+    const ir_type *number = em_simple(E, IR_NUMBER);
+    return em_row(E, is_max ? "prim_max" : "prim_min", node, 2, em_cast(E, a, number), em_cast(E, b, number));
+}
+
 em em_builtin_extreme(emitter *E, bool is_max, em_arguments *args, const ast_node *node) {
     size_t count = em_positional_count(args);
-    const char *name = is_max ? "prim_max" : "prim_min";
     em_argument *key = em_named(args, "key"), *fallback = em_named(args, "default");
+    if (count == 1 && !key && args->count == 1 && args->items[0].v.kind == EM_TUPLE) {
+        em_arguments spread = {0};
+        em v = args->items[0].v;
+        bool is_plain = v.count > 1;
+        for (size_t i = 0; i < v.count; i++) {
+            em_argument one = {.v = v.items[i], .node = node};
+            is_plain = is_plain && one.v.kind == EM_VALUE && is_number(one.v.value->type);
+            TS_APPEND(E->arena, spread.items, spread.count, spread.capacity, one);
+        }
+        if (is_plain)
+            return em_builtin_extreme(E, is_max, &spread, node);
+    }
+    if (key && count > 1 && is_script(node))
+        for (size_t i = 1; i < count; i++) {
+            ir_value *a = em_argument_ir(E, args, 0, node), *b = em_argument_ir(E, args, i, node);
+            if (a && b && is_mixed(a->type, b->type)) {
+                EM_UNSUPPORTED(E, node, "%s of an int and a float by a key is not supported yet",
+                               is_max ? "max" : "min");
+                return em_error();
+            }
+        }
+    const char *name = is_max ? "prim_max" : "prim_min";
     if (count == 1 || key) {
         ir_value *list = count == 1 ? em_as_list(E, args->items[0].v, node) : NULL;
         if (count > 1) {
@@ -277,6 +322,8 @@ em em_builtin_extreme(emitter *E, bool is_max, em_arguments *args, const ast_nod
             em_choose(E, &choice, em_truth(E, em_value(test), node));
             em_choose_other(E, &choice, w);
             v = em_choose_end(E, &choice, v, node);
+        } else if (is_script(node) && is_mixed(v->type, w->type)) {
+            v = mixed_extreme(E, is_max, v, w, node);
         } else {
             v = em_op(E, name, node, 2, v, w);
         }

@@ -252,6 +252,13 @@ em em_binary(emitter *E, ast_operator op, em a, em b, bool in_place, const ast_n
             return em_value(em_row(E, "pow.int_to_int", node, 2, x, y));
         }
     }
+    bool may_be_ints = (kx == IR_NUMBER && ky != IR_FLOAT && ky != IR_COMPLEX) ||
+                       (ky == IR_NUMBER && kx != IR_FLOAT && kx != IR_COMPLEX);
+    if (op == AST_POW && may_be_ints && node->source && !node->source->is_archive) {
+        EM_UNSUPPORTED(E, node, "** of a number that is an int or a float only at run time is not supported yet: "
+                                "write int(...) or float(...) around it");
+        return em_error();
+    }
     return em_value(em_op(E, binary_table[row].number, node, 2, x, y));
 }
 

@@ -8,6 +8,7 @@
  *   transpose twice, permute to the same order, a slice or view or expand of everything => x
  *   matmul(x, t(w)), addmm(b, x, t(w))   =>  linear(x, w, b)
  *   _convolution(..., transposed, ...)   =>  conv1d to conv3d, conv_transpose1d to 3d
+ *   x * max(n, f), an int and a float    =>  x * float(max(n, f)) where x has floats
  *   the same on ints: n + 0, n * 1, n - 0, n // 1
  *
  * A result that was fresh memory and becomes its operand must not be written, nor its operand, nor
@@ -365,12 +366,51 @@ static bool name_convolution(simplifier *s, ir_op *op) {
     return true;
 }
 
+/* ---- numbers that are an int or a float at run time ---- */
+
+static ir_value *uncast(ir_value *v) {
+    while (v->def && v->def->opcode == IR_OP_CAST)
+        v = v->def->operands[0];
+    return v;
+}
+
+/* Beside a tensor of floats the greater of an int and a float may as well be the float it is worth. */
+static bool use_float(simplifier *s, ir_op *op) {
+    static const char *const names[] = {
+        "add.Scalar", "sub.Scalar", "mul.Scalar", "div.Scalar", "rsub.Scalar", "pow.Tensor_Scalar", "clamp_min",
+        "clamp_max",  "lt.Scalar",  "le.Scalar",  "gt.Scalar",  "ge.Scalar",   "eq.Scalar",         "ne.Scalar"};
+    bool fits = false;
+    for (size_t i = 0; i < sizeof names / sizeof names[0] && !fits; i++)
+        fits = is_op(op, names[i]);
+    if (!fits || op->operand_count < 2)
+        return false;
+    const ir_type *t = op->operands[0]->type;
+    ir_value *number = uncast(op->operands[1]);
+    bool is_max = is_op(number->def, "prim_max");
+    if (t->kind != IR_TENSOR || !rt_dtype_is_float(t->dtype) || number->type->kind != IR_NUMBER ||
+        !(is_max || is_op(number->def, "prim_min")))
+        return false;
+    ir_value *sides[2] = {uncast(number->def->operands[0]), uncast(number->def->operands[1])};
+    bool first = sides[0]->type->kind == IR_FLOAT, second = sides[1]->type->kind == IR_FLOAT;
+    if (first == second || sides[first ? 1 : 0]->type->kind != IR_INT)
+        return false;
+    static const char *const rows[2][2] = {{"prim_min.int_float", "prim_min.float_int"},
+                                           {"prim_max.int_float", "prim_max.float_int"}};
+    rt_op row = rt_op_find(ts_str_of(rows[is_max][first]));
+    if (row == OP_COUNT)
+        return false;
+    ir_builder b = pass_before(s->m, op);
+    ir_op_set_operand(s->m, op, 1, ir_build_core1(&b, row, sides, 2));
+    pass_count(s->ctx, "floats", 1);
+    return true;
+}
+
 static void simplify(simplifier *s, ir_op *op) {
     if (op->opcode != IR_OP_CORE || op->result_count != 1)
         return;
     (void)(drop_neutral(s, op) || drop_neutral_int(s, op) || expand_power(s, op) ||
            drop_cast(s, op) || drop_permutation(s, op) || drop_view(s, op) || drop_alias(s, op) ||
-           make_linear(s, op) || name_convolution(s, op));
+           make_linear(s, op) || name_convolution(s, op) || use_float(s, op));
 }
 
 ts_status pass_simplify_algebra(pass_context *ctx, ir_module *m) {
