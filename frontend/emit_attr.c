@@ -543,6 +543,13 @@ em_condition em_is_instance(emitter *E, const ast_node *node, const ast_node *su
         return unknown;
     if (v.kind == EM_BINDING && v.binding->kind != FE_VALUE)
         return (em_condition){.known = 0};
+    if (v.kind == EM_VALUE && v.is_tuple) {
+        em_condition c = {.known = 0};
+        for (size_t i = 0; i < count; i++)
+            if (list[i].by_kind && list[i].kind == IR_TUPLE)
+                c.known = 1;
+        return c;
+    }
     ir_value *x = em_ir(E, v, subject, NULL);
     if (!x)
         return unknown;

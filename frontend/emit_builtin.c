@@ -181,7 +181,8 @@ static em python_builtin(emitter *E, ts_str name, em_arguments *args, const ast_
         return em_value(em_row(E, "add.str", node, 2, text, ir_build_str(&E->b, TS_STR(")"))));
     }
     if (IS("repr")) {
-        ir_value *v = em_argument_ir(E, args, 0, node);
+        bool is_tuple = args->count && (args->items[0].v.is_tuple || args->items[0].v.kind == EM_TUPLE);
+        ir_value *v = is_tuple ? em_as_python(E, args->items[0].v, node) : em_argument_ir(E, args, 0, node);
         return em_value(v ? em_repr(E, v, node) : NULL);
     }
     if (IS("complex")) {
@@ -234,8 +235,22 @@ static em python_builtin(emitter *E, ts_str name, em_arguments *args, const ast_
             return v;
         if (v.kind != EM_VALUE && v.kind != EM_GENERATOR && em_iterate(E, v, node, &it) && it.is_unrolled)
             return (em){.kind = EM_TUPLE, .items = it.items, .count = it.count};
+        if (v.is_tuple)
+            return v;
+        ir_value **items;
+        size_t count;
+        const ast_node *written = args->items[0].node;
+        if (written && written->kind == AST_LIST && v.kind == EM_VALUE && em_is_list_literal(v.value, &items, &count)) {
+            em *parts = TS_NEW_ARRAY(E->arena, em, count + 1);
+            for (size_t i = 0; i < count; i++)
+                parts[i] = em_value(items[i]);
+            return (em){.kind = EM_TUPLE, .items = parts, .count = count};
+        }
         ir_value *list = em_as_list(E, v, node);
-        return em_value(list);
+        bool is_fresh = v.kind != EM_VALUE || v.value->type->kind != IR_LIST;
+        if (!list || (node->source && (node->source->is_archive || node->source->is_library)))
+            return em_value(list);
+        return (em){.kind = EM_VALUE, .value = is_fresh ? list : em_row(E, "list.t", node, 1, list), .is_tuple = true};
     }
     if (IS("set") || IS("frozenset")) {
         if (args->count)
@@ -488,6 +503,11 @@ em em_call_builtin(emitter *E, ts_str path, em_arguments *args, const ast_node *
         }
         args->items[0].v = nested_list(E, args->items[0].v, node);
         em v = args->items[0].v;
+        if (v.kind == EM_VALUE && v.value->type->kind == IR_NUMBER && args->count == 1) { /* its dtype is found in lists */
+            ir_value *list = em_list_of(E, &v.value, 1, v.value->type);
+            ir_value *t = em_op(E, "tensor", node, 1, list);
+            return em_value(t ? em_op(E, "squeeze", node, 2, t, ir_build_int(&E->b, 0)) : NULL);
+        }
         if (v.kind == EM_VALUE && v.value->type->kind == IR_TENSOR) {
             bool copies = IS("torch.tensor");
             ir_value *t = v.value;

@@ -181,7 +181,7 @@ ir_value *em_to_str(emitter *E, em v, const ast_node *node) {
         return ir_build_str(&E->b, v.binding->class_->bare_name);
     if (v.kind == EM_EXCEPTION)
         return v.value ? v.value : ir_build_str(&E->b, (ts_str){"", 0});
-    ir_value *x = em_ir(E, v, node, NULL);
+    ir_value *x = em_as_python(E, v, node);
     if (!x)
         return NULL;
     if (x->type->kind == IR_STR)

@@ -43,6 +43,7 @@ typedef struct em {
     ir_value **keys; /* of a CHOICE by key; NULL: by position */
     size_t count;
     const ast_node *node;
+    bool is_tuple;   /* VALUE: a list that stands for a tuple of a length known at run time */
     fe_class *after; /* METHOD of super(): the class whose ancestors are asked */
 } em;
 
@@ -234,6 +235,7 @@ ir_value *em_set_items(emitter *E, ir_value *set, const ast_node *node);
  * a value, or its str() where the runtime would write another (emit_repr.c). */
 bool em_has_own_text(const ir_type *t);
 ir_value *em_repr(emitter *E, ir_value *x, const ast_node *node);
+ir_value *em_as_python(emitter *E, em v, const ast_node *node); /* such a list as the tuple it stands for: Any */
 ir_value *em_shown(emitter *E, em v, const ast_node *node);
 ir_value *em_set_compare(emitter *E, ast_operator op, ir_value *a, ir_value *b, const ast_node *node);
 em em_set_binary(emitter *E, ast_operator op, ir_value *a, ir_value *b, bool in_place,

@@ -208,7 +208,7 @@ em em_binary(emitter *E, ast_operator op, em a, em b, bool in_place, const ast_n
             y = y->type->kind == IR_LIST && !ir_type_same_shape_of(x->type, y->type) &&
                         em_conversion_cost(E, y, x->type, 0) >= 0
                     ? em_coerce(E, y, x->type, 0, node, "the list") : y;
-            if (in_place) {
+            if (in_place && !a.is_tuple) {
                 if (y && y->type->kind != IR_LIST)
                     y = em_op(E, "list", node, 1, y);
                 em_op(E, "extend", node, 2, x, y);
@@ -219,7 +219,7 @@ em em_binary(emitter *E, ast_operator op, em a, em b, bool in_place, const ast_n
             if (y && !ir_type_same_shape_of(x->type, y->type) && em_is_list_literal(x, &items, &count) &&
                 em_conversion_cost(E, x, y->type, 0) >= 0)
                 x = em_coerce(E, x, y->type, 0, node, "the list");
-            return em_value(em_op(E, "add", node, 2, x, y));
+            return (em){.kind = EM_VALUE, .value = em_op(E, "add", node, 2, x, y), .is_tuple = a.is_tuple};
         }
         if (op == AST_MUL && in_place && fe_operator_exists(E->fe, TS_STR("mul_"))) {
             em_op(E, "mul_", node, 2, x, y);
@@ -417,7 +417,9 @@ ir_value *em_compare_two(emitter *E, ast_operator op, em a, em b, const ast_node
     if ((a.kind == EM_BINDING && a.binding->kind != FE_VALUE) ||
         (b.kind == EM_BINDING && b.binding->kind != FE_VALUE))
         return identity(E, op, a, b, node);
-    ir_value *x = em_ir(E, a, node, NULL), *y = em_ir(E, b, node, NULL);
+    bool as_tuples = (a.kind == EM_VALUE && a.is_tuple) || (b.kind == EM_VALUE && b.is_tuple);
+    ir_value *x = as_tuples ? em_as_python(E, a, node) : em_ir(E, a, node, NULL);
+    ir_value *y = as_tuples ? em_as_python(E, b, node) : em_ir(E, b, node, NULL);
     if (!x || !y)
         return NULL;
     size_t row = 0;

@@ -143,10 +143,29 @@ static ir_value *repr(emitter *E, ir_value *x, const ast_node *node, int depth) 
 
 ir_value *em_repr(emitter *E, ir_value *x, const ast_node *node) { return repr(E, x, node, REPR_DEPTH); }
 
+ir_value *em_as_python(emitter *E, em v, const ast_node *node) {
+    if (v.kind == EM_TUPLE) {
+        bool has_any = false;
+        em *items = TS_NEW_ARRAY(E->arena, em, v.count + 1);
+        for (size_t i = 0; i < v.count; i++) {
+            items[i] = v.items[i];
+            has_any = has_any || items[i].is_tuple || items[i].kind == EM_TUPLE;
+            if (items[i].is_tuple || items[i].kind == EM_TUPLE)
+                items[i] = em_value(em_as_python(E, items[i], node));
+            if (items[i].kind == EM_VALUE && !items[i].value)
+                return NULL;
+        }
+        if (has_any)
+            v = (em){.kind = EM_TUPLE, .items = items, .count = v.count};
+    }
+    ir_value *x = em_ir(E, v, node, NULL);
+    return x && v.kind == EM_VALUE && v.is_tuple ? em_row(E, "prim_list_to_tuple", node, 1, x) : x;
+}
+
 ir_value *em_shown(emitter *E, em v, const ast_node *node) {
     if (v.kind == EM_EXCEPTION)
         return em_to_str(E, v, node);
-    ir_value *x = em_ir(E, v, node, NULL);
+    ir_value *x = em_as_python(E, v, node);
     bool own = x && (em_class_has_method(x->type->kind == IR_OPTIONAL ? x->type->args[0] : x->type, "__str__") ||
                      em_has_own_text(x->type));
     return own ? em_to_str(E, em_value(x), node) : x;

@@ -28,8 +28,25 @@ void em_give_result(emitter *E, ir_value *v) {
     E->env.state = EM_EXITED;
 }
 
+/* Whether what the function returns leaves the program: there a tuple of unknown length must be one. */
+static bool makes_entry(const emitter *E) {
+    if (!E->function || (E->function->node->source && E->function->node->source->is_archive))
+        return false;
+    const fe_options *options = E->fe->options;
+    bool is_named = !options->entry_count && ts_str_is(E->function->bare_name, "forward");
+    for (size_t i = 0; i < options->entry_count && !is_named; i++)
+        is_named = ts_str_equal(options->entries[i], E->function->bare_name);
+    if (!is_named || !E->function->owner)
+        return is_named;
+    rt_value root = E->m->root;
+    return E->f->body->parameter_count && root.tag == RT_TAG_OBJECT &&
+           E->f->body->parameters[0]->type->class_ == root.as.object->class_->info;
+}
+
 void em_return_value(emitter *E, const ast_node *value, const ast_node *node) {
-    ir_value *v = value ? em_expression_ir(E, value, E->declared_return) : ir_build_none(&E->b);
+    ir_value *v = !value                                  ? ir_build_none(&E->b)
+                  : !E->declared_return && makes_entry(E) ? em_as_python(E, em_expression(E, value, NULL), value)
+                                                          : em_expression_ir(E, value, E->declared_return);
     if (v && E->declared_return)
         v = em_coerce(E, v, E->declared_return, 0, value ? value : node, "the returned value");
     if (!v)
