@@ -446,8 +446,10 @@ static em get_item(emitter *E, em object, index_list *ix, const ast_node *node) 
     case IR_STR:
     case IR_DICT:
         if (item->kind == IX_SLICE && !ix->is_tuple)
-            return em_value(em_op(E, "slice", node, 4, x, or_none(E, item->start), or_none(E, item->stop),
-                                  item->step ? item->step : ir_build_int(&E->b, 1)));
+            return (em){.kind = EM_VALUE,
+                        .is_tuple = object.kind == EM_VALUE && object.is_tuple,
+                        .value = em_op(E, "slice", node, 4, x, or_none(E, item->start), or_none(E, item->stop),
+                                       item->step ? item->step : ir_build_int(&E->b, 1))};
         {
             ir_value *k = NULL;
             if (ix->is_tuple) {
