@@ -234,7 +234,9 @@ static void join_both(joiner *j, em_slot *a, em_slot *b, em_slot *out, size_t sl
     out->is_set = true;
     out->origin = NULL;
     out->declared = declared;
+    bool is_tuple = a->v.is_tuple && b->v.is_tuple;
     out->v = em_value(x ? x : y);
+    out->v.is_tuple = is_tuple;
     add_pair(j, x, y, type, &out->v.value, E->slot_names[slot]);
     bool maybe = slot >= EM_SLOT_FIRST && (!x || !y || a->defined || b->defined);
     /* Code that follows a return runs only where the other side came through. */

@@ -207,6 +207,7 @@ static void give_results(emitter *E, loop *l, ir_op *op) {
         } else {
             const ir_type *declared = out->declared;
             *out = (em_slot){.is_set = true, .v = em_value(r), .declared = declared};
+            out->v.is_tuple = l->entry.slots[c->slot].v.is_tuple;
         }
     }
 }
@@ -248,10 +249,12 @@ static bool attempt(emitter *E, loop *l) {
         ir_value *p = ir_block_add_parameter(E->m, body, c->type,
                                              c->is_defined_flag ? (ts_str){0} : E->slot_names[c->slot]);
         em_slot *s = &E->env.slots[c->slot];
-        if (c->is_defined_flag)
+        if (c->is_defined_flag) {
             s->defined = p;
-        else
+        } else {
             *s = (em_slot){.is_set = true, .v = em_value(p), .declared = s->declared, .defined = s->defined};
+            s->v.is_tuple = l->entry.slots[c->slot].v.is_tuple;
+        }
     }
     em_reset_flags(E);
     E->env.state = EM_LIVE;
