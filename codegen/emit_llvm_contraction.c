@@ -158,7 +158,10 @@ static void make_plan(kn_kernel *k, const cg_target_info *target, kn_plan *p) {
     k->work_items = items;
     double flops = 2.0 * (double)sum * (double)block *
                    (double)(p->group ? p->group * KN_PANEL : known_or(columns, 256));
-    k->grain = flops > 2e6 ? 1 : (int64_t)(2e6 / (flops + 1)) + 1;
+    /* A part is worth waking a thread for. Few rows wait for the weights: a byte from the third-level
+     * cache takes as long as two operations do. */
+    double weight_bytes = flops * 2 / (double)block, cost = flops + 2 * weight_bytes;
+    k->grain = cost > 2e6 ? 1 : (int64_t)(2e6 / (cost + 1)) + 1;
     k->flops = rt_dim_is_constant(items) ? flops * (double)items : 0;
     /* Scratch: addresses, packed rows, packed columns. */
     p->table_bytes = has_table ? (block * p->taps * 8 + 63) / 64 * 64 : 0;
