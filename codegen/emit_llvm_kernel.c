@@ -189,180 +189,6 @@ void kn_emit_store_node(kn_emitter *e, int store) {
                   s->access.element, width, is_vector ? e->mask : NULL);
 }
 
-/* ---- reductions ---- */
-
-static bool is_argument(const kn_node *n) {
-    return n->reduction == KN_RED_ARGMAX || n->reduction == KN_RED_ARGMIN;
-}
-
-LLVMValueRef kn_neutral(kn_emitter *e, const kn_node *n, rt_dtype type, int width) {
-    bool is_float = rt_dtype_is_float(type);
-    int bits = type == RT_bool ? 1 : (int)rt_dtype_size(type) * 8;
-    int64_t lowest = type == RT_uint8 || type == RT_bool ? 0 : (int64_t)(-1ull << (bits - 1));
-    switch (n->reduction) {
-    case KN_RED_PROD:
-        return is_float ? kn_float_constant(e, type, width, 1) : kn_int_constant(e, type, width, 1);
-    case KN_RED_MAX: case KN_RED_ARGMAX:
-        return is_float ? kn_float_constant(e, type, width, -HUGE_VAL)
-                        : kn_int_constant(e, type, width, lowest);
-    case KN_RED_MIN: case KN_RED_ARGMIN:
-        return is_float ? kn_float_constant(e, type, width, HUGE_VAL)
-                        : kn_int_constant(e, type, width, ~lowest);
-    case KN_RED_ALL: return kn_int_constant(e, type, width, type == RT_bool ? 1 : -1);
-    case KN_RED_SUM: case KN_RED_ANY: break;
-    }
-    return LLVMConstNull(kn_llvm_type(e, type, width));
-}
-
-LLVMValueRef kn_combine(kn_emitter *e, const kn_node *n, rt_dtype type, LLVMValueRef v,
-                            LLVMValueRef acc, int width) {
-    LLVMValueRef args[3] = {v, acc, NULL};
-    switch (n->reduction) {
-    case KN_RED_PROD: return kn_emit_scalar(e, KN_mul, type, width, args);
-    case KN_RED_MAX: return kn_emit_scalar(e, KN_maximum, type, width, args);
-    case KN_RED_MIN: return kn_emit_scalar(e, KN_minimum, type, width, args);
-    case KN_RED_ANY: return kn_emit_scalar(e, KN_or, type, width, args);
-    case KN_RED_ALL: return kn_emit_scalar(e, KN_and, type, width, args);
-    default: return kn_emit_scalar(e, KN_add, type, width, args);
-    }
-}
-
-/* Whether v displaces acc: greater, or the first NaN. */
-static LLVMValueRef displaces(kn_emitter *e, const kn_node *n, rt_dtype type, LLVMValueRef v,
-                              LLVMValueRef acc, int width) {
-    LLVMValueRef args[3] = {v, acc, NULL};
-    kn_code code = n->reduction == KN_RED_ARGMAX ? KN_gt : KN_lt;
-    LLVMValueRef better = kn_emit_scalar(e, code, type, width, args);
-    if (!rt_dtype_is_float(type))
-        return better;
-    LLVMValueRef is_nan = LLVMBuildFCmp(e->b, LLVMRealUNO, v, v, "");
-    LLVMValueRef was_number = LLVMBuildFCmp(e->b, LLVMRealORD, acc, acc, "");
-    return LLVMBuildOr(e->b, better, LLVMBuildAnd(e->b, is_nan, was_number, ""), "");
-}
-
-typedef struct reduction_set {
-    int nodes[KN_MAX_CARRIED];
-    int count;   /* reductions of this stage */
-    int carried; /* values carried for one copy */
-} reduction_set;
-
-static void reductions_of(const kn_emitter *e, int stage, reduction_set *out) {
-    out->count = out->carried = 0;
-    for (int i = 0; i < e->k->node_count; i++) {
-        const kn_node *n = &e->k->nodes[i];
-        if (n->code != KN_REDUCE || !n->is_needed || n->stage != stage + 1)
-            continue;
-        out->nodes[out->count++] = i;
-        out->carried += is_argument(n) ? 2 : 1;
-    }
-}
-
-static void initial_values(kn_emitter *e, const reduction_set *set, LLVMValueRef *acc) {
-    for (int i = 0, c = 0; i < set->count; i++) {
-        const kn_node *n = &e->k->nodes[set->nodes[i]];
-        acc[c++] = kn_neutral(e, n, e->k->nodes[n->args[0]].type, e->width);
-        if (is_argument(n))
-            acc[c++] = LLVMConstNull(kn_llvm_type(e, RT_int64, e->width));
-    }
-}
-
-static void accumulate(kn_emitter *e, const reduction_set *set, LLVMValueRef *acc) {
-    for (int i = 0, c = 0; i < set->count; i++) {
-        const kn_node *n = &e->k->nodes[set->nodes[i]];
-        const kn_node *from = &e->k->nodes[n->args[0]];
-        bool rows = e->k->reduces_vector;
-        if (n->reduction == KN_RED_SUM && from->code == KN_mul && from->type == RT_float32 &&
-            !(rows && e->mask) && !e->memo[n->args[0]]) {
-            acc[c] = kn_fma(e, kn_vector_value(e, from->args[0]),
-                            kn_vector_value(e, from->args[1]), acc[c]);
-            c++;
-            continue;
-        }
-        LLVMValueRef v = kn_vector_value(e, n->args[0]);
-        if (rows && e->mask)
-            v = LLVMBuildSelect(e->b, e->mask, v, kn_neutral(e, n, from->type, e->width), "");
-        if (!is_argument(n)) {
-            acc[c] = kn_combine(e, n, from->type, v, acc[c], e->width);
-            c++;
-            continue;
-        }
-        LLVMValueRef take = displaces(e, n, from->type, v, acc[c], e->width);
-        LLVMValueRef at = kn_splat(e, e->row_index, e->width);
-        if (rows)
-            at = LLVMBuildAdd(e->b, at, kn_lane_numbers(e), "");
-        acc[c] = LLVMBuildSelect(e->b, take, v, acc[c], "");
-        acc[c + 1] = LLVMBuildSelect(e->b, take, at, acc[c + 1], "");
-        c += 2;
-    }
-}
-
-static LLVMValueRef lane(kn_emitter *e, LLVMValueRef v, int i) {
-    return LLVMBuildExtractElement(e->b, v, LLVMConstInt(e->unit->i32, (unsigned)i, 0), "");
-}
-
-static LLVMValueRef across_lanes(kn_emitter *e, const kn_node *n, rt_dtype type, LLVMValueRef v) {
-    for (int width = e->width; width > 1; width /= 2) {
-        LLVMValueRef low[64], high[64];
-        for (int i = 0; i < width / 2; i++) {
-            low[i] = LLVMConstInt(e->unit->i32, (unsigned)i, 0);
-            high[i] = LLVMConstInt(e->unit->i32, (unsigned)(i + width / 2), 0);
-        }
-        if (width == 2) {
-            v = kn_combine(e, n, type, lane(e, v, 1), lane(e, v, 0), 1);
-            break;
-        }
-        LLVMValueRef a = LLVMBuildShuffleVector(e->b, v, v, LLVMConstVector(low, (unsigned)width / 2), "");
-        LLVMValueRef b = LLVMBuildShuffleVector(e->b, v, v, LLVMConstVector(high, (unsigned)width / 2), "");
-        v = kn_combine(e, n, type, b, a, width / 2);
-    }
-    return v;
-}
-
-static LLVMValueRef best_of(kn_emitter *e, const kn_node *n, rt_dtype type, LLVMValueRef *v,
-                            LLVMValueRef *at, int count) {
-    LLVMValueRef best = v[0], where = at[0];
-    for (int i = 1; i < count; i++) {
-        LLVMValueRef take = displaces(e, n, type, v[i], best, 1);
-        /* The same value earlier in the row comes first; two NaNs count as the same. */
-        LLVMValueRef same = rt_dtype_is_float(type)
-            ? LLVMBuildOr(e->b, LLVMBuildFCmp(e->b, LLVMRealOEQ, v[i], best, ""),
-                          LLVMBuildAnd(e->b, LLVMBuildFCmp(e->b, LLVMRealUNO, v[i], v[i], ""),
-                                       LLVMBuildFCmp(e->b, LLVMRealUNO, best, best, ""), ""), "")
-            : LLVMBuildICmp(e->b, LLVMIntEQ, v[i], best, "");
-        LLVMValueRef earlier = LLVMBuildICmp(e->b, LLVMIntSLT, at[i], where, "");
-        take = LLVMBuildOr(e->b, take, LLVMBuildAnd(e->b, same, earlier, ""), "");
-        best = LLVMBuildSelect(e->b, take, v[i], best, "");
-        where = LLVMBuildSelect(e->b, take, at[i], where, "");
-    }
-    return where;
-}
-
-/* acc holds `copies` sets; the results become the nodes' values. */
-static void finish_rows(kn_emitter *e, const reduction_set *set, LLVMValueRef *acc, int copies) {
-    for (int i = 0, c = 0; i < set->count; i++) {
-        const kn_node *n = &e->k->nodes[set->nodes[i]];
-        rt_dtype type = e->k->nodes[n->args[0]].type;
-        if (!is_argument(n)) {
-            LLVMValueRef v = acc[c];
-            for (int u = 1; u < copies; u++)
-                v = kn_combine(e, n, type, acc[c + u * set->carried], v, e->width);
-            e->memo[set->nodes[i]] = e->width > 1 ? across_lanes(e, n, type, v) : v;
-            c++;
-            continue;
-        }
-        LLVMValueRef v[KN_MAX_CARRIED * 16], at[KN_MAX_CARRIED * 16];
-        int count = 0;
-        for (int u = 0; u < copies; u++)
-            for (int l = 0; l < e->width; l++) {
-                LLVMValueRef value = acc[c + u * set->carried], where = acc[c + 1 + u * set->carried];
-                v[count] = e->width > 1 ? lane(e, value, l) : value;
-                at[count++] = e->width > 1 ? lane(e, where, l) : where;
-            }
-        e->memo[set->nodes[i]] = best_of(e, n, type, v, at, count);
-        c += 2;
-    }
-}
-
 /* ---- serial loops ---- */
 
 typedef struct serial_loops {
@@ -446,7 +272,7 @@ static bool is_inner_store(const kn_kernel *k, const kn_store *s) {
     return (store_dims(k, s) & inner_dims(k)) != 0;
 }
 
-static bool stage_has_work(const kn_emitter *e, int stage, const reduction_set *set) {
+static bool stage_has_work(const kn_emitter *e, int stage, const kn_reduction_set *set) {
     if (set->count > 0)
         return true;
     for (int i = 0; i < e->k->store_count; i++)
@@ -459,8 +285,8 @@ static bool stage_has_work(const kn_emitter *e, int stage, const reduction_set *
     return false;
 }
 
-static void emit_body(kn_emitter *e, const reduction_set *set, LLVMValueRef *acc) {
-    accumulate(e, set, acc);
+static void emit_body(kn_emitter *e, const kn_reduction_set *set, LLVMValueRef *acc) {
+    kn_accumulate(e, set, acc);
     for (int i = 0; i < e->k->node_count; i++) {
         const kn_node *n = &e->k->nodes[i];
         if (n->is_needed && n->save >= 0 && n->stage == e->stage)
@@ -495,7 +321,7 @@ static bool is_heavy_stage(const kn_emitter *e, int stage) {
 }
 
 typedef struct row_pass {
-    const reduction_set *set;
+    const kn_reduction_set *set;
     LLVMValueRef row_start; /* row_index of the row's first element */
 } row_pass;
 
@@ -558,8 +384,8 @@ static void emit_row_item(kn_emitter *e) {
     uint32_t outer = role_dims(k, KN_OUTER);
     hoist(e, outer, 0);
     for (int stage = 0; stage < k->stage_count; stage++) {
-        reduction_set set;
-        reductions_of(e, stage, &set);
+        kn_reduction_set set;
+        kn_reductions_of(e, stage, &set);
         e->stage = stage;
         if (stage_has_work(e, stage, &set)) {
             int copies = is_heavy_stage(e, stage) || set.count == 0 ? 1 : 4;
@@ -567,7 +393,7 @@ static void emit_row_item(kn_emitter *e) {
                 copies = 1;
             LLVMValueRef acc[KN_MAX_CARRIED];
             for (int u = 0; u < copies; u++)
-                initial_values(e, &set, acc + u * set.carried);
+                kn_initial_values(e, &set, acc + u * set.carried);
             serial_loops serial;
             open_serial(e, &serial, acc, set.carried * copies);
             row_pass pass = {.set = &set};
@@ -575,7 +401,7 @@ static void emit_row_item(kn_emitter *e) {
             row_vectors(e, &pass, acc, copies);
             close_serial(e, &serial, acc, set.carried * copies);
             e->row_index = NULL;
-            finish_rows(e, &set, acc, copies);
+            kn_finish_rows(e, &set, acc, copies);
         }
         hoist(e, outer, stage + 1);
     }
@@ -603,7 +429,7 @@ static int64_t window_steps(const kn_kernel *k) {
     return has_window ? steps : 0;
 }
 
-static void looped_pass(kn_emitter *e, const reduction_set *set, LLVMValueRef *acc) {
+static void looped_pass(kn_emitter *e, const kn_reduction_set *set, LLVMValueRef *acc) {
     serial_loops serial;
     open_serial(e, &serial, acc, set->carried);
     emit_body(e, set, acc);
@@ -611,7 +437,7 @@ static void looped_pass(kn_emitter *e, const reduction_set *set, LLVMValueRef *a
 }
 
 /* All steps in a row, for windows that lie inside of the image. */
-static void unrolled_pass(kn_emitter *e, const reduction_set *set, LLVMValueRef *acc,
+static void unrolled_pass(kn_emitter *e, const kn_reduction_set *set, LLVMValueRef *acc,
                           int64_t steps) {
     kn_kernel *k = e->k;
     size_t bytes = (size_t)k->node_count * sizeof *e->memo;
@@ -631,7 +457,7 @@ static void unrolled_pass(kn_emitter *e, const reduction_set *set, LLVMValueRef 
     }
 }
 
-static void emit_serial_pass(kn_emitter *e, const reduction_set *set, LLVMValueRef *acc) {
+static void emit_serial_pass(kn_emitter *e, const kn_reduction_set *set, LLVMValueRef *acc) {
     int64_t steps = window_steps(e->k);
     if (!steps || !e->windows_inside) {
         looped_pass(e, set, acc);
@@ -688,20 +514,21 @@ static void emit_column(kn_emitter *e, LLVMValueRef index) {
     if (role_dims(k, KN_SERIAL) || k->stage_count > 1) {
         hoist(e, fixed, 0);
         for (int stage = 0; stage < k->stage_count; stage++) {
-            reduction_set set;
-            reductions_of(e, stage, &set);
+            kn_reduction_set set;
+            kn_reductions_of(e, stage, &set);
             e->stage = stage;
             if (stage_has_work(e, stage, &set)) {
                 LLVMValueRef acc[KN_MAX_CARRIED];
-                initial_values(e, &set, acc);
+                kn_initial_values(e, &set, acc);
                 emit_serial_pass(e, &set, acc);
                 e->row_index = NULL;
                 for (int i = 0, c = 0; i < set.count; i++) {
                     const kn_node *n = &k->nodes[set.nodes[i]];
-                    LLVMValueRef v = acc[is_argument(n) ? c + 1 : c];
+                    LLVMValueRef v = acc[kn_reduces_to_position(n) ? c + 1 : c];
                     /* A reduction of what does not vary along the row is one scalar. */
-                    e->memo[set.nodes[i]] = kn_is_uniform(e, n) && e->width > 1 ? lane(e, v, 0) : v;
-                    c += is_argument(n) ? 2 : 1;
+                    e->memo[set.nodes[i]] =
+                        kn_is_uniform(e, n) && e->width > 1 ? kn_lane(e, v, 0) : v;
+                    c += kn_reduces_to_position(n) ? 2 : 1;
                 }
             }
             hoist(e, fixed, stage + 1);

@@ -96,12 +96,27 @@ bool kn_is_uniform(const kn_emitter *e, const kn_node *n);
 void kn_step_bases(kn_emitter *e, LLVMValueRef *bases, LLVMValueRef *store_bases, int d,
                    int64_t count);
 LLVMValueRef kn_lane_numbers(kn_emitter *e); /* int64: 0, 1, ... of a vector */
-LLVMValueRef kn_neutral(kn_emitter *e, const kn_node *reduce, rt_dtype type, int width);
-LLVMValueRef kn_combine(kn_emitter *e, const kn_node *reduce, rt_dtype type, LLVMValueRef v,
-                        LLVMValueRef sum, int width);
 /* The positions of a window that lie inside of the input, for the index of its outer dim. */
 void kn_window_range(kn_emitter *e, const kn_dim *d, LLVMValueRef *begin, LLVMValueRef *end);
 void kn_emit_count(kn_emitter *e); /* sets e->count */
+
+/* ---- emit_llvm_reduction.c ---- */
+typedef struct kn_reduction_set {
+    int nodes[KN_MAX_CARRIED];
+    int count;   /* reductions of this stage */
+    int carried; /* values carried for one copy */
+} kn_reduction_set;
+
+bool kn_reduces_to_position(const kn_node *n); /* argmax, argmin: value and position are carried */
+LLVMValueRef kn_lane(kn_emitter *e, LLVMValueRef v, int i);
+LLVMValueRef kn_neutral(kn_emitter *e, const kn_node *reduce, rt_dtype type, int width);
+LLVMValueRef kn_combine(kn_emitter *e, const kn_node *reduce, rt_dtype type, LLVMValueRef v,
+                        LLVMValueRef sum, int width);
+void kn_reductions_of(const kn_emitter *e, int stage, kn_reduction_set *out);
+void kn_initial_values(kn_emitter *e, const kn_reduction_set *set, LLVMValueRef *acc);
+void kn_accumulate(kn_emitter *e, const kn_reduction_set *set, LLVMValueRef *acc);
+/* acc holds `copies` sets; the results become the nodes' values. */
+void kn_finish_rows(kn_emitter *e, const kn_reduction_set *set, LLVMValueRef *acc, int copies);
 
 /* ---- emit_llvm_window.c: depthwise convolution and pooling; false: a nest like others ---- */
 bool kn_plan_window(kn_kernel *k, const cg_target_info *target);

@@ -397,7 +397,8 @@ RULE(diagonal) {
     return NULL;
 }
 
-RULE(as_strided) {
+/* The sizes are the second argument. */
+RULE(given_sizes) {
     rt_dim sizes[RT_MAX_RANK];
     int rank;
     start(&args[0], outs);
@@ -533,19 +534,6 @@ RULE(unflatten) {
             for (int i = 0; i < count; i++)
                 dims[rank++] = split.dims[i];
     }
-    set_shape(outs, rank, dims);
-    return NULL;
-}
-
-RULE(resize_) {
-    rt_dim sizes[RT_MAX_RANK];
-    int rank;
-    start(&args[0], outs);
-    if (!rt_fact_dims(&args[1], sizes, &rank))
-        return NULL;
-    rt_dim *dims = rt_new_dims(ic, rank);
-    for (int d = 0; d < rank; d++)
-        dims[d] = sizes[d];
     set_shape(outs, rank, dims);
     return NULL;
 }
