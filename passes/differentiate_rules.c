@@ -26,22 +26,8 @@ static void infer(differ_rule *r, ir_op *op) {
 }
 
 ir_value *differ_call(differ_rule *r, const char *name, ir_value *x, ir_value *y, ir_value *z) {
-    ir_module *m = r->m;
-    rt_op core = rt_op_find(ts_str_of(name));
-    const ir_schema *s = ir_schema_of(m, core);
-    ir_value *given[3] = {x, y, z}, *operands[16];
-    for (size_t i = 0; i < s->arg_count && i < 16; i++) {
-        if (i < 3 && given[i]) {
-            operands[i] = given[i];
-            continue;
-        }
-        rt_value v = s->args[i].default_value;
-        const ir_type *t = ir_type_of_value(m, v);
-        if (v.tag == RT_TAG_LIST)
-            t = ir_type_without_none(m, s->args[i].type);
-        operands[i] = ir_build_const_typed(r->b, v, t);
-    }
-    ir_op *op = ir_build_core(r->b, core, operands, s->arg_count);
+    ir_value *given[3] = {x, y, z};
+    ir_op *op = pass_build_core(r->b, name, given, 3);
     infer(r, op);
     return op->results[0];
 }

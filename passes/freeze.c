@@ -18,9 +18,7 @@ typedef struct freezer {
     size_t written_count, written_capacity;
     ts_str *names; /* of attributes that are written through objects not known */
     size_t name_count, name_capacity;
-    const void **seen; /* objects of the walk that finds these attributes */
-    size_t seen_count, seen_capacity;
-    bool too_deep; /* the walk did not see all: anything may be written */
+    bool too_deep; /* not every object was seen: anything may be written */
     ir_op **sets; /* every set_attr of the module */
     size_t set_count, set_capacity;
 } freezer;
@@ -212,50 +210,26 @@ static void find_written(freezer *fr, const ir_function *f) {
     }
 }
 
-/* The attributes of fr->names, in every object that v leads to. */
-static void add_named(freezer *fr, rt_value v, int depth) {
-    if (v.tag != RT_TAG_LIST && v.tag != RT_TAG_TUPLE && v.tag != RT_TAG_DICT &&
-        v.tag != RT_TAG_OBJECT)
-        return;
-    fr->too_deep |= depth > 100;
-    if (fr->too_deep)
-        return;
-    if (v.tag == RT_TAG_LIST)
-        for (size_t i = 0; i < v.as.list->count; i++)
-            add_named(fr, v.as.list->items[i], depth + 1);
-    if (v.tag == RT_TAG_TUPLE)
-        for (size_t i = 0; i < v.as.tuple->count; i++)
-            add_named(fr, v.as.tuple->items[i], depth + 1);
-    if (v.tag == RT_TAG_DICT) {
-        const rt_dict_entry *e;
-        for (size_t at = 0; (e = rt_dict_next(v.as.dict, &at));)
-            add_named(fr, e->value, depth + 1);
-    }
-    if (v.tag != RT_TAG_OBJECT)
-        return;
-    for (size_t i = 0; i < fr->seen_count; i++)
-        if (fr->seen[i] == v.as.pointer)
-            return;
-    TS_APPEND(fr->ctx->scratch, fr->seen, fr->seen_count, fr->seen_capacity, v.as.pointer);
-    const rt_object *o = v.as.object;
-    for (size_t i = 0; i < o->field_count; i++) {
+/* Attributes of fr->names are written, in whatever object. */
+static void add_named(void *user, rt_object *o) {
+    freezer *fr = user;
+    for (size_t i = 0; i < o->field_count; i++)
         for (size_t n = 0; n < fr->name_count; n++)
             if (ts_str_equal(fr->names[n], o->class_->fields[i]))
                 (void)walk_memory(fr, o->fields[i], true, 0);
-        add_named(fr, o->fields[i], depth + 1);
-    }
 }
 
 static void find_written_through_unknown(freezer *fr) {
     if (!fr->name_count)
         return;
-    add_named(fr, fr->m->root, 0);
+    pass_object_walk walk = {.ctx = fr->ctx, .visit = add_named, .user = fr};
+    fr->too_deep |= !pass_walk_objects(&walk, fr->m->root, 0);
     for (ir_function *f = fr->m->functions; f; f = f->next) {
         pass_op_list ops = pass_collect(fr->ctx, f);
         rt_value v;
         for (size_t i = 0; i < ops.count; i++)
             if (ops.items[i]->opcode == IR_OP_CONST && ir_const_value(ops.items[i]->results[0], &v))
-                add_named(fr, v, 0);
+                fr->too_deep |= !pass_walk_objects(&walk, v, 0);
     }
 }
 

@@ -45,29 +45,9 @@ static bool broadcasts_to(const ir_type *from, const ir_type *to) {
     return true;
 }
 
-/* A call by the row's name: given operands first, defaults for the rest. */
-static ir_op *build(ir_builder *b, const char *name, ir_value *const *given, size_t count) {
-    ir_module *m = b->module;
-    rt_op core = rt_op_find(ts_str_of(name));
-    const ir_schema *s = ir_schema_of(m, core);
-    ir_value *operands[16];
-    for (size_t i = 0; i < s->arg_count && i < 16; i++) {
-        if (i < count) {
-            operands[i] = given[i];
-            continue;
-        }
-        rt_value v = s->args[i].default_value;
-        const ir_type *t = ir_type_of_value(m, v);
-        if (v.tag == RT_TAG_LIST)
-            t = ir_type_without_none(m, s->args[i].type);
-        operands[i] = ir_build_const_typed(b, v, t);
-    }
-    return ir_build_core(b, core, operands, s->arg_count);
-}
-
 static ir_value *build_typed(ir_builder *b, const char *name, ir_value *const *given, size_t count,
                              const ir_type *type) {
-    ir_op *op = build(b, name, given, count);
+    ir_op *op = pass_build_core(b, name, given, count);
     op->results[0]->type = type;
     return op->results[0];
 }

@@ -98,31 +98,12 @@ static size_t guards_of(ir_module *m, const ir_op *op, guard *out) {
     return count;
 }
 
-static ir_value *refined(ir_builder *b, const guard *g) {
-    const ir_type *boolean = ir_type_simple(b->module, IR_BOOL);
-    ir_value *v = g->value;
-    ir_op *op = ir_build_op(b, IR_OP_REFINE, &v, 1, &boolean, 1);
-    op->type = g->type;
-    return op->results[0];
-}
-
-static ir_value *both(ir_builder *b, ir_value *x, ir_value *y) {
-    ir_module *m = b->module;
-    ir_op *op = ir_build_if(b, x);
-    ir_builder then = {.module = m, .block = op->regions[0], .place = b->place};
-    ir_builder other = {.module = m, .block = op->regions[1], .place = b->place};
-    ir_value *no = ir_build_bool(&other, false);
-    ir_build_yield(&then, &y, 1);
-    ir_build_yield(&other, &no, 1);
-    return ir_op_add_result(m, op, ir_type_simple(m, IR_BOOL), TS_STR("usual"));
-}
-
 static void guard_op(pass_context *ctx, ir_module *m, ir_op *op, const guard *guards, size_t count) {
     ir_builder b = pass_before(m, op);
     ir_value *usual = NULL;
     for (size_t i = 0; i < count; i++) {
-        ir_value *one = refined(&b, &guards[i]);
-        usual = usual ? both(&b, usual, one) : one;
+        ir_value *one = pass_build_refine(&b, guards[i].value, guards[i].type);
+        usual = usual ? pass_build_both(&b, usual, one) : one;
     }
     ir_op *choice = ir_build_if(&b, usual);
     for (int path = 0; path < 2; path++) {

@@ -24,6 +24,25 @@ ir_builder pass_before(ir_module *m, ir_op *op);
 void pass_move_body(ir_op *op, ir_block *region);
 bool pass_has_calls_to(const ir_module *m, const ir_function *f);
 
+/* Whether v is of the type at run time: bool. */
+ir_value *pass_build_refine(ir_builder *b, ir_value *v, const ir_type *type);
+/* x and y: if x {yield y} else {yield false}. */
+ir_value *pass_build_both(ir_builder *b, ir_value *x, ir_value *y);
+/* A core operator by its row's name; operands that are NULL or not given take the schema's default. */
+ir_op *pass_build_core(ir_builder *b, const char *name, ir_value *const *given, size_t count);
+
+/* Visits every object that v leads to once, an object before what its fields hold (visit may unset
+ * some). Dict keys hold no objects. False: something lies too deep and was not seen. */
+enum { PASS_OBJECT_DEPTH = 100 };
+typedef struct pass_object_walk {
+    pass_context *ctx;
+    void (*visit)(void *user, rt_object *o);
+    void *user;
+    const void **seen; /* the walk's own */
+    size_t seen_count, seen_capacity;
+} pass_object_walk;
+bool pass_walk_objects(pass_object_walk *w, rt_value v, int depth);
+
 #define PASS(name, summary, level) ts_status pass_##name(pass_context *ctx, ir_module *m);
 #include "passes/passes.def"
 

@@ -10,8 +10,6 @@ typedef struct pruner {
     ts_str *names;
     size_t count, capacity;
     bool escapes;
-    const void **seen;
-    size_t seen_count, seen_capacity;
 } pruner;
 
 static bool holds_object(const ir_type *t) {
@@ -43,35 +41,13 @@ static bool is_read(const pruner *p, ts_str name) {
     return false;
 }
 
-static void prune(pruner *p, rt_value v, int depth) {
-    if (depth > 100)
-        return;
-    if (v.tag == RT_TAG_LIST)
-        for (size_t i = 0; i < v.as.list->count; i++)
-            prune(p, v.as.list->items[i], depth + 1);
-    if (v.tag == RT_TAG_TUPLE)
-        for (size_t i = 0; i < v.as.tuple->count; i++)
-            prune(p, v.as.tuple->items[i], depth + 1);
-    if (v.tag == RT_TAG_DICT) {
-        const rt_dict_entry *e;
-        for (size_t at = 0; (e = rt_dict_next(v.as.dict, &at));)
-            prune(p, e->value, depth + 1);
-    }
-    if (v.tag != RT_TAG_OBJECT)
-        return;
-    for (size_t i = 0; i < p->seen_count; i++)
-        if (p->seen[i] == v.as.pointer)
-            return;
-    TS_APPEND(p->ctx->scratch, p->seen, p->seen_count, p->seen_capacity, v.as.pointer);
-    rt_object *o = v.as.object;
-    for (size_t i = 0; i < o->field_count; i++) {
-        if (is_read(p, o->class_->fields[i])) {
-            prune(p, o->fields[i], depth + 1);
-        } else if (o->fields[i].tag != RT_TAG_UNINITIALIZED) {
+static void prune(void *user, rt_object *o) {
+    pruner *p = user;
+    for (size_t i = 0; i < o->field_count; i++)
+        if (!is_read(p, o->class_->fields[i]) && o->fields[i].tag != RT_TAG_UNINITIALIZED) {
             rt_assign(&o->fields[i], (rt_value){.tag = RT_TAG_UNINITIALIZED});
             pass_count(p->ctx, "attributes", 1);
         }
-    }
 }
 
 ts_status pass_prune_objects(pass_context *ctx, ir_module *m) {
@@ -83,7 +59,8 @@ ts_status pass_prune_objects(pass_context *ctx, ir_module *m) {
         for (size_t i = 0; i < ops.count; i++)
             scan(&p, ops.items[i]);
     }
+    pass_object_walk walk = {.ctx = ctx, .visit = prune, .user = &p};
     if (any_entry && !p.escapes)
-        prune(&p, m->root, 0);
+        (void)pass_walk_objects(&walk, m->root, 0); /* what lies too deep stays */
     return NULL;
 }

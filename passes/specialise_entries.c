@@ -186,25 +186,6 @@ static ir_value *is_default(ir_builder *b, const ir_function *f, size_t i) {
     return f->defaults[i].as.i ? p : core(b, "__not__", p, NULL);
 }
 
-/* a and b without a row for `and`: if a {yield b} else {yield false}. */
-static ir_value *both(ir_builder *b, ir_value *x, ir_value *y) {
-    ir_module *m = b->module;
-    ir_op *op = ir_build_if(b, x);
-    ir_builder then = {.module = m, .block = op->regions[0], .place = b->place};
-    ir_builder other = {.module = m, .block = op->regions[1], .place = b->place};
-    ir_value *no = ir_build_bool(&other, false);
-    ir_build_yield(&then, &y, 1);
-    ir_build_yield(&other, &no, 1);
-    return ir_op_add_result(m, op, ir_type_simple(m, IR_BOOL), TS_STR("usual"));
-}
-
-static ir_value *refined(ir_builder *b, ir_value *p, const ir_type *t) {
-    const ir_type *boolean = ir_type_simple(b->module, IR_BOOL);
-    ir_op *op = ir_build_op(b, IR_OP_REFINE, &p, 1, &boolean, 1);
-    op->type = t;
-    return op->results[0];
-}
-
 static ir_value *usual_value(ir_builder *b, const ir_function *f, size_t i, const ir_type *t) {
     ir_value *p = f->body->parameters[i];
     if (t) {
@@ -292,8 +273,8 @@ static ir_op *make_path(pass_context *ctx, ir_builder *b, ir_function *f, const 
     for (size_t i = 0; i < body->parameter_count; i++) {
         if (!p->types[i] && !is_special(f, i))
             continue;
-        ir_value *one = p->types[i] ? refined(b, body->parameters[i], p->types[i]) : is_default(b, f, i);
-        usual = usual ? both(b, usual, one) : one;
+        ir_value *one = p->types[i] ? pass_build_refine(b, body->parameters[i], p->types[i]) : is_default(b, f, i);
+        usual = usual ? pass_build_both(b, usual, one) : one;
     }
     if (!usual)
         return NULL;

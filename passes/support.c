@@ -71,3 +71,75 @@ bool pass_has_calls_to(const ir_module *m, const ir_function *f) {
             return true;
     return false;
 }
+
+/* ---- checks ---- */
+
+ir_value *pass_build_refine(ir_builder *b, ir_value *v, const ir_type *type) {
+    const ir_type *boolean = ir_type_simple(b->module, IR_BOOL);
+    ir_op *op = ir_build_op(b, IR_OP_REFINE, &v, 1, &boolean, 1);
+    op->type = type;
+    return op->results[0];
+}
+
+ir_value *pass_build_both(ir_builder *b, ir_value *x, ir_value *y) {
+    ir_module *m = b->module;
+    ir_op *op = ir_build_if(b, x);
+    ir_builder then = {.module = m, .block = op->regions[0], .place = b->place};
+    ir_builder other = {.module = m, .block = op->regions[1], .place = b->place};
+    ir_value *no = ir_build_bool(&other, false);
+    ir_build_yield(&then, &y, 1);
+    ir_build_yield(&other, &no, 1);
+    return ir_op_add_result(m, op, ir_type_simple(m, IR_BOOL), TS_STR("usual"));
+}
+
+/* ---- core operators by name ---- */
+
+ir_op *pass_build_core(ir_builder *b, const char *name, ir_value *const *given, size_t count) {
+    ir_module *m = b->module;
+    rt_op core = rt_op_find(ts_str_of(name));
+    const ir_schema *s = ir_schema_of(m, core);
+    ir_value *operands[16];
+    for (size_t i = 0; i < s->arg_count && i < 16; i++) {
+        if (i < count && given[i]) {
+            operands[i] = given[i];
+            continue;
+        }
+        rt_value v = s->args[i].default_value;
+        const ir_type *t = ir_type_of_value(m, v);
+        if (v.tag == RT_TAG_LIST)
+            t = ir_type_without_none(m, s->args[i].type);
+        operands[i] = ir_build_const_typed(b, v, t);
+    }
+    return ir_build_core(b, core, operands, s->arg_count);
+}
+
+/* ---- the object tree ---- */
+
+bool pass_walk_objects(pass_object_walk *w, rt_value v, int depth) {
+    if (depth > PASS_OBJECT_DEPTH)
+        return !(v.tag == RT_TAG_LIST || v.tag == RT_TAG_TUPLE || v.tag == RT_TAG_DICT ||
+                 v.tag == RT_TAG_OBJECT);
+    bool whole = true;
+    if (v.tag == RT_TAG_LIST)
+        for (size_t i = 0; i < v.as.list->count; i++)
+            whole &= pass_walk_objects(w, v.as.list->items[i], depth + 1);
+    if (v.tag == RT_TAG_TUPLE)
+        for (size_t i = 0; i < v.as.tuple->count; i++)
+            whole &= pass_walk_objects(w, v.as.tuple->items[i], depth + 1);
+    if (v.tag == RT_TAG_DICT) {
+        const rt_dict_entry *e;
+        for (size_t at = 0; (e = rt_dict_next(v.as.dict, &at));)
+            whole &= pass_walk_objects(w, e->value, depth + 1);
+    }
+    if (v.tag != RT_TAG_OBJECT)
+        return whole;
+    for (size_t i = 0; i < w->seen_count; i++)
+        if (w->seen[i] == v.as.pointer)
+            return whole;
+    TS_APPEND(w->ctx->scratch, w->seen, w->seen_count, w->seen_capacity, v.as.pointer);
+    rt_object *o = v.as.object;
+    w->visit(w->user, o);
+    for (size_t i = 0; i < o->field_count; i++)
+        whole &= pass_walk_objects(w, o->fields[i], depth + 1);
+    return whole;
+}

@@ -71,6 +71,8 @@ typedef struct tsc_example {
 /* Example inputs of a file, named as the parameters are or in0, in1, ...; tensors are borrowed. */
 ts_status tsc_example_load(ts_arena *arena, const char *path, tsc_example *out) TS_WARN_UNUSED;
 void tsc_example_release(tsc_example *example);
+/* The tensor of the argument of that name or, as in0, in1, ..., of that place; NULL: there is none. */
+const rt_tensor *tsc_example_find(const tsc_example *example, const char *name, size_t index);
 /* --input rows that declare what the example holds and no given row names. */
 void tsc_example_declare(ts_arena *arena, const tsc_example *example, fe_options *options);
 

@@ -1,6 +1,8 @@
 /* tools/compile_example.c - example inputs: what they declare. */
 #include "tools/compile.h"
 
+#include <stdio.h>
+
 #include "frontend/archive/archive.h"
 
 ts_status tsc_example_load(ts_arena *arena, const char *path, tsc_example *out) {
@@ -35,6 +37,15 @@ static ts_str type_text(ts_arena *arena, const rt_tensor *t) {
         text = ts_arena_format(arena, "%.*s%s%lld", (int)text.length, text.data, i ? "," : "",
                                (long long)t->sizes[i]);
     return ts_arena_format(arena, "%.*s]", (int)text.length, text.data);
+}
+
+const rt_tensor *tsc_example_find(const tsc_example *example, const char *name, size_t index) {
+    char numbered[32];
+    snprintf(numbered, sizeof numbered, "in%zu", index);
+    for (size_t i = 0; i < example->count; i++)
+        if (ts_str_is(example->names[i], name) || ts_str_is(example->names[i], numbered))
+            return example->tensors[i];
+    return NULL;
 }
 
 void tsc_example_declare(ts_arena *arena, const tsc_example *example, fe_options *options) {

@@ -163,15 +163,6 @@ static ts_status compare(const tsrt_value *a, const tsrt_value *b, differences *
 
 /* ---- runs ---- */
 
-static const rt_tensor *find_example(const tsc_example *example, const char *name, size_t index) {
-    char numbered[32];
-    snprintf(numbered, sizeof numbered, "in%zu", index);
-    for (size_t i = 0; i < example->count; i++)
-        if (ts_str_is(example->names[i], name) || ts_str_is(example->names[i], numbered))
-            return example->tensors[i];
-    return NULL;
-}
-
 static ts_status copy_tensor(const rt_tensor *t, tsrt_value **out) {
     TS_TRY(checked(tsrt_value_make_tensor((tsrt_dtype)t->dtype, t->sizes, t->rank, out)));
     tsrt_tensor_view view = {.size = sizeof view};
@@ -193,7 +184,7 @@ static ts_status call(const tsrt_model *model, tsrt_session *session, const tsc_
     for (size_t i = 0; i < entry.input_count && !status; i++) {
         tsrt_port_info port = {.size = sizeof port};
         status = checked(tsrt_model_get_input(model, 0, i, &port));
-        const rt_tensor *t = status ? NULL : find_example(example, port.name, i);
+        const rt_tensor *t = status ? NULL : tsc_example_find(example, port.name, i);
         if (t)
             status = copy_tensor(t, &args[i]);
         else if (!status && !port.has_default)

@@ -192,15 +192,6 @@ static bool same_bytes(const char *a, const char *b) {
 
 /* ---- arguments ---- */
 
-static const rt_tensor *find_example(const tsc_example *example, const char *name, size_t index) {
-    char numbered[32];
-    snprintf(numbered, sizeof numbered, "in%zu", index);
-    for (size_t i = 0; i < example->count; i++)
-        if (ts_str_is(example->names[i], name) || ts_str_is(example->names[i], numbered))
-            return example->tensors[i];
-    return NULL;
-}
-
 static void fill(tsrt_tensor_view *view, size_t count) {
     uint64_t state = 88172645463325252u; /* xorshift: the same numbers each time */
     for (size_t i = 0; view->dtype == TSRT_FLOAT32 && i < count; i++) {
@@ -243,7 +234,7 @@ static const ir_type *input_type(const tuner *t, const char *name) {
 static ts_status make_argument(const tuner *t, size_t index, tsrt_model *model, tsrt_value **out) {
     tsrt_port_info port = {.size = sizeof port};
     TS_TRY(checked(tsrt_model_get_input(model, 0, index, &port)));
-    const rt_tensor *e = find_example(t->example, port.name, index);
+    const rt_tensor *e = tsc_example_find(t->example, port.name, index);
     if (e)
         return make_tensor((tsrt_dtype)e->dtype, e->sizes, e->rank, e, out);
     const ir_type *type = input_type(t, port.name);

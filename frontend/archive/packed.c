@@ -19,20 +19,6 @@ static bool is_tensor(rt_value v) { return v.tag == RT_TAG_TENSOR; }
 
 static bool is_optional_tensor(rt_value v) { return is_tensor(v) || v.tag == RT_TAG_NONE; }
 
-/* A tuple of what and the items, packed. */
-static ts_status make(const char *what, const rt_value *items, size_t count, rt_value *out) {
-    rt_value tuple;
-    TS_TRY(rt_tuple_make(count + 1, &tuple));
-    ts_status status = rt_str_make(ts_str_of(what), &tuple.as.tuple->items[0]);
-    if (status) {
-        rt_release(tuple);
-        return status;
-    }
-    for (size_t i = 0; i < count; i++)
-        tuple.as.tuple->items[i + 1] = rt_retain(items[i]);
-    return rt_packed_make(tuple, out);
-}
-
 /* config: stride, padding, dilation and, where has_extra, output padding. */
 static ts_status make_conv(rt_value weight, rt_value bias, const int64_t *config, size_t dims,
                            int64_t groups, bool transposed, bool has_extra, rt_value *out) {
@@ -43,7 +29,7 @@ static ts_status make_conv(rt_value weight, rt_value bias, const int64_t *config
     for (size_t i = 0; i < (has_extra ? 4u : 3u) && !status; i++)
         status = rt_int_list_make(config + i * dims, dims, &items[places[i]]);
     if (!status)
-        status = make("conv", items, 8, out);
+        status = rt_packed_of("conv", items, 8, out);
     for (size_t i = 0; i < 4; i++)
         rt_release(items[places[i]]);
     return status;
@@ -136,14 +122,14 @@ static ts_status cell(const rt_tuple *s, rt_value *out) {
     bool reduce_range = flags->count && flags->items[0].as.i != 0;
     rt_value items[4] = {rt_bool(reduce_range), weights->items[0], weights->items[1],
                          rt_bool(is_old)};
-    return make("cell", items, 4, out);
+    return rt_packed_of("cell", items, 4, out);
 }
 
 static ts_status embedding(const rt_tuple *s, rt_value *out) {
     if (s->count != 4 || s->items[0].tag != RT_TAG_INT || s->items[1].tag != RT_TAG_LIST ||
         s->items[1].as.list->count != 1 || !is_tensor(s->items[1].as.list->items[0]))
         return bad("expected a version and a weight");
-    return make("embedding", s->items[1].as.list->items, 1, out);
+    return rt_packed_of("embedding", s->items[1].as.list->items, 1, out);
 }
 
 /* ---- parameters for XNNPACK: plain weights, and bounds of the result ---- */
@@ -168,7 +154,7 @@ static ts_status xnn_linear(const rt_tuple *s, rt_value *out) {
         return bad("expected a weight, a bias and two bounds");
     items[0] = s->items[0];
     items[1] = s->items[1];
-    return make("xnn_linear", items, 4, out);
+    return rt_packed_of("xnn_linear", items, 4, out);
 }
 
 /* (weight, bias, stride, padding, [output padding,] dilation, groups, lowest, highest) */
@@ -189,7 +175,7 @@ static ts_status xnn_conv(const rt_tuple *s, bool transposed, rt_value *out) {
     items[5] = s->items[5 + extra];
     items[6] = rt_int(transposed);
     items[7] = transposed ? s->items[4] : rt_none();
-    return make("xnn_conv", items, 10, out);
+    return rt_packed_of("xnn_conv", items, 10, out);
 }
 
 ts_status fe_packed_from_state(ts_str class_name, rt_value state, rt_value *out) {
@@ -200,7 +186,7 @@ ts_status fe_packed_from_state(ts_str class_name, rt_value state, rt_value *out)
     if (ts_str_ends_with(class_name, "quantized.LinearPackedParamsBase")) {
         if (s->count != 2 || !is_tensor(s->items[0]) || !is_optional_tensor(s->items[1]))
             return bad("expected a weight and a bias");
-        return make("linear", s->items, 2, out);
+        return rt_packed_of("linear", s->items, 2, out);
     }
     if (ts_str_ends_with(class_name, "xnnpack.LinearOpContext"))
         return xnn_linear(s, out);

@@ -24,9 +24,6 @@ ts_status rt_quantize_into(rt_tensor *to, const rt_tensor *x) TS_WARN_UNUSED;
 /* The tuple of packed parameters of a kind and count of items (packed.h); RuntimeError else. */
 ts_status rt_need_packed(rt_value v, const char *what, size_t count, const rt_tuple **out)
     TS_WARN_UNUSED;
-/* ("what", items...) in a capsule. */
-ts_status rt_pack(const char *what, const rt_value *items, size_t count, rt_value *out)
-    TS_WARN_UNUSED;
 
 /* A linear layer whose input is quantized on the way. saturates: sums of two products are cut to 16
  * bits, as the instructions of processors before VNNI do. y is dense float32. */

@@ -10,19 +10,6 @@
 
 /* ---- packed parameters ---- */
 
-ts_status rt_pack(const char *what, const rt_value *items, size_t count, rt_value *out) {
-    rt_value tuple;
-    TS_TRY(rt_tuple_make(count + 1, &tuple));
-    ts_status status = rt_str_make(ts_str_of(what), &tuple.as.tuple->items[0]);
-    if (status) {
-        rt_release(tuple);
-        return status;
-    }
-    for (size_t i = 0; i < count; i++)
-        tuple.as.tuple->items[i + 1] = rt_retain(items[i]);
-    return rt_packed_make(tuple, out);
-}
-
 ts_status rt_need_packed(rt_value v, const char *what, size_t count, const rt_tuple **out) {
     *out = rt_packed_tuple(v);
     if (!*out || (*out)->count != count || (*out)->items[0].tag != RT_TAG_STR ||
@@ -31,8 +18,8 @@ ts_status rt_need_packed(rt_value v, const char *what, size_t count, const rt_tu
     return NULL;
 }
 
-KERNEL(quantized_linear_prepack) { return rt_pack("linear", args, 2, outs); }
-KERNEL(quantized_embedding_prepack) { return rt_pack("embedding", args, 1, outs); }
+KERNEL(quantized_linear_prepack) { return rt_packed_of("linear", args, 2, outs); }
+KERNEL(quantized_embedding_prepack) { return rt_packed_of("embedding", args, 1, outs); }
 
 KERNEL(quantized_conv_prepack) {
     rt_value items[8];
@@ -40,13 +27,13 @@ KERNEL(quantized_conv_prepack) {
         items[i] = args[i];
     items[6] = rt_int(0);
     items[7] = rt_none();
-    return rt_pack("conv", items, 8, outs);
+    return rt_packed_of("conv", items, 8, outs);
 }
 
 KERNEL(quantized_conv_transpose_prepack) { /* weight bias stride padding output_padding dilation groups */
     rt_value items[8] = {args[0], args[1], args[2], args[3],
                          args[5], args[6], rt_int(1), args[4]};
-    return rt_pack("conv", items, 8, outs);
+    return rt_packed_of("conv", items, 8, outs);
 }
 
 KERNEL(quantized_linear_prepack_fp16) {
@@ -57,7 +44,7 @@ KERNEL(quantized_linear_prepack_fp16) {
     rt_tensor_release(half);
     TS_TRY(status);
     rt_value items[2] = {rt_from_tensor(wide), args[1]};
-    status = rt_pack("linear", items, 2, outs);
+    status = rt_packed_of("linear", items, 2, outs);
     rt_tensor_release(wide);
     return status;
 }
@@ -522,12 +509,12 @@ KERNEL(quantized_cell) {
 
 KERNEL(quantized_make_cell) {
     rt_value items[4] = {args[4], args[0], args[1], rt_bool(false)};
-    return rt_pack("cell", items, 4, outs);
+    return rt_packed_of("cell", items, 4, outs);
 }
 
 KERNEL(quantized_make_cell_fp16) {
     rt_value items[4] = {rt_bool(false), args[0], args[1], rt_bool(false)};
-    return rt_pack("cell", items, 4, outs);
+    return rt_packed_of("cell", items, 4, outs);
 }
 
 /* An item of packed parameters of a kind: what lies where is said in runtime/values/packed.h. */

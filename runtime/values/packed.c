@@ -22,3 +22,16 @@ const rt_tuple *rt_packed_tuple(rt_value v) {
     const rt_capsule *c = v.as.pointer;
     return strcmp(c->kind, kind) == 0 ? c->pointer : NULL;
 }
+
+ts_status rt_packed_of(const char *what, const rt_value *items, size_t count, rt_value *out) {
+    rt_value tuple;
+    TS_TRY(rt_tuple_make(count + 1, &tuple));
+    ts_status status = rt_str_make(ts_str_of(what), &tuple.as.tuple->items[0]);
+    if (status) {
+        rt_release(tuple);
+        return status;
+    }
+    for (size_t i = 0; i < count; i++)
+        tuple.as.tuple->items[i + 1] = rt_retain(items[i]);
+    return rt_packed_make(tuple, out);
+}

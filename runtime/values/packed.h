@@ -15,6 +15,9 @@
 
 /* Takes the tuple (released on an error). */
 ts_status rt_packed_make(rt_value tuple, rt_value *out) TS_WARN_UNUSED;
+/* ("what", items...) in a capsule; the items are kept. */
+ts_status rt_packed_of(const char *what, const rt_value *items, size_t count, rt_value *out)
+    TS_WARN_UNUSED;
 /* The tuple inside, borrowed; NULL where v holds no packed parameters. */
 const rt_tuple *rt_packed_tuple(rt_value v);
 
