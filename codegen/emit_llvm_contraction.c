@@ -86,18 +86,21 @@ static void choose_tile(const kn_kernel *k, const cg_target_info *target, kn_pla
 int64_t kn_left_bytes(const kn_contraction *c) { return c->format == KN_BFLOAT16_DOT ? 2 : 4; }
 
 /* LINES: an item is some lines of the result; the lines of the image under them, with their padding,
- * should stay in the second-level cache. */
+ * should stay in the second-level cache. Of unknown length: four, which is 9 x 3 x 16 KB of an image
+ * 4096 pixels wide under a 3x3 kernel of stride 2. */
 static void plan_lines(const kn_kernel *k, kn_plan *p) {
     const kn_contraction *c = &k->contraction;
     bool interleaved = c->term_w > 1;
     int64_t unit = interleaved ? c->channels : 1;
     p->planes = interleaved ? 1 : c->channels;
-    int64_t floats = ((c->out_w - 1) * c->stride_w + (c->kernel_w - 1) * c->dilation_w + 1) * unit;
-    p->line_floats = (floats + 15) / 16 * 16;
+    rt_dim pixels = kn_dim_add(k, kn_dim_mul(k, c->out_w, c->stride_w),
+                               (c->kernel_w - 1) * c->dilation_w + 1 - c->stride_w);
+    p->line_floats = kn_dim_mul(k, kn_dim_ceil_div(k, kn_dim_mul(k, pixels, unit), 16), 16);
     p->taps = c->kernel_h * p->planes;
     p->length = c->kernel_w * unit;
-    int64_t step = c->stride_h * p->planes * p->line_floats * kn_left_bytes(c);
-    int64_t lines = 64 * 1024 / step, most = (c->out_h + 15) / 16;
+    int64_t lines = 4, most = (known_or(c->out_h, 64) + 15) / 16;
+    if (rt_dim_is_constant(p->line_floats))
+        lines = 64 * 1024 / (c->stride_h * p->planes * p->line_floats * kn_left_bytes(c));
     lines = lines < 1 ? 1 : lines > 8 ? 8 : lines;
     p->out_lines = c->has_line_dim ? 1 : lines > most ? most : lines;
     p->in_lines = (p->out_lines - 1) * c->stride_h + (c->kernel_h - 1) * c->dilation_h + 1;
@@ -138,10 +141,13 @@ static void make_plan(kn_kernel *k, const cg_target_info *target, kn_plan *p) {
         block = 256 / p->rows * p->rows; /* the right side is packed once an item */
     if (rt_dim_is_constant(rows) && rows > 0 && rows < block)
         block = (rows + p->rows - 1) / p->rows * p->rows;
-    if (has_lines)
-        block = p->out_lines * c->out_w;
     p->block = block;
     p->blocks = kn_dim_ceil_div(k, rows, block);
+    if (has_lines) {
+        p->block = kn_dim_mul(k, c->out_w, p->out_lines);
+        p->blocks = c->has_line_dim ? 1 : kn_dim_ceil_div(k, c->out_h, p->out_lines);
+        block = known_or(p->block, p->out_lines * 64);
+    }
     rt_dim items = p->blocks;
     for (int d = 0; d < m; d++)
         items = kn_dim_mul(k, items, k->dims[d].size);
@@ -167,7 +173,8 @@ static void make_plan(kn_kernel *k, const cg_target_info *target, kn_plan *p) {
     p->table_bytes = has_table ? (block * p->taps * 8 + 63) / 64 * 64 : 0;
     p->packed_left_bytes = 0;
     if (has_lines) /* a pair may begin with the last element */
-        p->packed_left_bytes = p->in_lines * p->planes * p->line_floats * kn_left_bytes(c) + 64;
+        p->packed_left_bytes = kn_dim_add(
+            k, kn_dim_mul(k, p->line_floats, p->in_lines * p->planes * kn_left_bytes(c)), 64);
     else if (c->format == KN_BFLOAT16_DOT) /* and one row of floats, where these are gathered first */
         p->packed_left_bytes = (block * p->left_row_bytes + 64 + (p->length + 32) * 4 + 63) / 64 * 64;
     else if (c->left_kind == KN_LEFT_PACKED) /* room for the last vector of a row */
@@ -194,7 +201,7 @@ static ts_status register_sizes(kn_kernel *k, const kn_plan *p) {
     rt_dim more[] = {c->k, c->left.offset, c->left_k, c->right.offset, c->right_k, p->blocks,
                      p->groups, k->work_items, k->scratch_bytes, c->image_stride, c->h_stride,
                      c->w_stride, c->input_h, c->input_w, c->out_h, c->out_w,
-                     p->packed_left_bytes, p->table_bytes,
+                     p->packed_left_bytes, p->table_bytes, p->block, p->line_floats,
                      kn_dim_ceil_div(k, k->dims[c->batch_count + 1].size, KN_PANEL),
                      kn_dim_add(k, c->k, 32)};
     for (size_t i = 0; i < sizeof more / sizeof *more; i++)
@@ -348,14 +355,14 @@ static void emit_columns(kn_emitter *e, kn_pieces *x, const column_step *s) {
         LLVMValueRef carried[2] = {m, left};
         int64_t bytes = kn_left_bytes(c);
         t.row_step = kn_i64(e, c->stride_w * unit * bytes);
-        t.tap_step = p->line_floats * bytes * c->dilation_h;
+        t.tap_step = kn_mul(e, kn_size(e, p->line_floats), kn_i64(e, bytes * c->dilation_h));
         t.term_step = c->dilation_w * bytes;
         kn_loop lines;
         kn_loop_begin(e, &lines, kn_i64(e, 0), LLVMBuildUDiv(e->b, count, line, ""), 1, carried, 2);
         emit_tiles(e, x, &t, s, lines.phis[0], lines.phis[1], line);
         carried[0] = kn_add(e, lines.phis[0], line);
-        carried[1] = kn_address(e, lines.phis[1],
-                                kn_i64(e, c->stride_h * p->planes * p->line_floats * bytes));
+        carried[1] = kn_address(e, lines.phis[1], kn_mul(e, kn_size(e, p->line_floats),
+                                                         kn_i64(e, c->stride_h * p->planes * bytes)));
         kn_loop_end(e, &lines, carried);
         break;
     }
@@ -435,8 +442,9 @@ void kn_emit_contraction(kn_emitter *e) {
         rest = quotient;
     }
     LLVMValueRef blocks = kn_size(e, p->blocks), batch = LLVMBuildUDiv(e->b, rest, blocks, "");
-    x.row_begin = kn_mul(e, kn_sub(e, rest, kn_mul(e, batch, blocks)), kn_i64(e, p->block));
-    x.row_end = kn_min(e, kn_add(e, x.row_begin, kn_i64(e, p->block)),
+    LLVMValueRef block = kn_size(e, p->block);
+    x.row_begin = kn_mul(e, kn_sub(e, rest, kn_mul(e, batch, blocks)), block);
+    x.row_end = kn_min(e, kn_add(e, x.row_begin, block),
                        kn_size(e, k->dims[c->batch_count].size));
     for (int d = c->batch_count - 1; d >= 0; d--) {
         LLVMValueRef size = kn_size(e, k->dims[d].size);

@@ -13,13 +13,14 @@ typedef struct kn_plan {
     int variants[4];        /* row counts of micro-kernels, widest first */
     int variant_count;
     bool in_registers;      /* the epilogue works on accumulators, not on a tile in memory */
-    int64_t block;          /* rows of an item */
+    rt_dim block;           /* rows of an item */
     int64_t group;          /* panels of an item; 0: all */
     rt_dim blocks, groups;
     int64_t taps, length;   /* -1: not constant */
     /* LINES: the images' lines of an item, copied with their padding: floats of a line, how many
      * copies (planes) a line has, output lines of an item, input lines for them. */
-    int64_t line_floats, planes, out_lines, in_lines;
+    rt_dim line_floats;
+    int64_t planes, out_lines, in_lines;
     rt_dim table_bytes, packed_left_bytes, packed_right_bytes;
     int64_t left_row_bytes; /* of rows in bfloat16 */
 } kn_plan;
@@ -39,7 +40,7 @@ typedef struct kn_tile {
     int64_t table_step;      /* bytes from a tap's addresses to the next */
     LLVMValueRef left;       /* row 0 at the first tap */
     LLVMValueRef row_step;   /* bytes */
-    int64_t tap_step;        /* bytes */
+    LLVMValueRef tap_step;   /* bytes */
     int64_t term_step;       /* bytes from a term of a tap to the next */
     LLVMValueRef taps, length;
     LLVMValueRef right;      /* the first panel */

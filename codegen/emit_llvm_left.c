@@ -175,7 +175,7 @@ static void emit_dot_row(kn_emitter *e, kn_pieces *x, LLVMValueRef row, LLVMValu
     } else if (c->term_c == 1) {
         emit_dot_patch(e, x, row, m);
     } else {
-        LLVMValueRef floats = kn_address(
+        LLVMValueRef floats = kn_address( /* rows of a patch: their number is constant */
             e, x->packed_left, kn_i64(e, x->plan.block * x->plan.left_row_bytes + 64));
         emit_packed_patch(e, x, floats, m);
         kn_emit_dot_copy(e, row, floats, NULL, c->k);
@@ -195,7 +195,7 @@ static void store_line(kn_emitter *e, LLVMValueRef v, LLVMValueRef to) {
     LLVMSetAlignment(LLVMBuildStore(e->b, v, to), 2);
 }
 
-/* One vector of a line from float x on, of which lanes [from, to) are of the image. */
+/* One vector of a line from float x on, of which lanes [first, last) are of the image. */
 static void emit_line_vector(kn_emitter *e, LLVMValueRef to, LLVMValueRef from, LLVMValueRef step,
                              int64_t first, int64_t last) {
     int w = e->width;
@@ -235,16 +235,42 @@ static void emit_line(kn_emitter *e, LLVMValueRef to, LLVMValueRef from, rt_dim 
     }
 }
 
+/* The same where the length is a parameter: vectors that reach into the padding are masked. */
+static void emit_symbolic_line(kn_emitter *e, LLVMValueRef to, LLVMValueRef from, rt_dim step,
+                               LLVMValueRef floats, int64_t begin, LLVMValueRef end) {
+    int w = e->width;
+    int64_t bytes = kn_left_bytes(&e->k->contraction), inner = (begin + w - 1) / w * w;
+    LLVMValueRef stride = step == 1 ? NULL : kn_size(e, step), whole = kn_i64(e, inner);
+    LLVMValueRef past = kn_max(e, LLVMBuildAnd(e->b, end, kn_i64(e, -(int64_t)w), ""), whole);
+    LLVMValueRef first = kn_splat(e, kn_i64(e, begin), w);
+    LLVMValueRef ranges[4] = {kn_i64(e, 0), kn_min(e, whole, floats), past, floats};
+    for (int part = 0; part < 3; part++) {
+        kn_loop loop;
+        kn_loop_begin(e, &loop, ranges[part], ranges[part + 1], w, NULL, 0);
+        LLVMValueRef mask = NULL, at = kn_sub(e, loop.index, kn_i64(e, begin));
+        if (part != 1) {
+            LLVMValueRef place = kn_splat(e, loop.index, w);
+            if (w > 1)
+                place = LLVMBuildAdd(e->b, place, kn_lane_numbers(e), "");
+            mask = LLVMBuildICmp(e->b, LLVMIntSLT, place, kn_splat(e, end, w), "");
+            mask = LLVMBuildAnd(e->b, mask, LLVMBuildICmp(e->b, LLVMIntSGE, place, first, ""), "");
+        }
+        LLVMValueRef source = kn_float_address(e, from, kn_mul(e, at, kn_size(e, step)));
+        store_line(e, kn_emit_load(e, source, stride, RT_float32, w, mask),
+                   kn_element(e, to, loop.index, bytes));
+        kn_loop_end(e, &loop, NULL);
+    }
+}
+
 /* scratch[input line][plane][float]: the lines that this item's output lines read. */
 static void emit_lines(kn_emitter *e, kn_pieces *x) {
     kn_contraction *c = &e->k->contraction;
     const kn_plan *p = &x->plan;
-    int64_t unit = p->planes == 1 ? c->channels : 1;
-    int64_t begin = c->pad_w * unit, end = begin + c->input_w * unit;
-    if (end > p->line_floats)
-        end = p->line_floats;
-    if (begin > p->line_floats)
-        begin = p->line_floats;
+    int64_t unit = p->planes == 1 ? c->channels : 1, begin = c->pad_w * unit;
+    bool is_constant = rt_dim_is_constant(p->line_floats) && rt_dim_is_constant(c->input_w);
+    LLVMValueRef floats = kn_size(e, p->line_floats);
+    LLVMValueRef end = kn_add(e, kn_mul(e, kn_size(e, c->input_w), kn_i64(e, unit)), kn_i64(e, begin));
+    end = kn_min(e, end, floats);
     LLVMValueRef out_h = c->has_line_dim
                              ? e->index[c->line_dim]
                              : LLVMBuildUDiv(e->b, x->row_begin, kn_size(e, c->out_w), "");
@@ -254,28 +280,32 @@ static void emit_lines(kn_emitter *e, kn_pieces *x) {
     LLVMValueRef ih = kn_add(e, h0, line.index);
     LLVMValueRef in = is_inside(e, ih, c->input_h);
     LLVMValueRef source = kn_float_address(e, x->left, kn_mul(e, ih, kn_size(e, c->h_stride)));
-    int64_t bytes = p->line_floats * kn_left_bytes(c);
-    LLVMValueRef to = kn_address(e, x->packed_left,
-                                 kn_mul(e, line.index, kn_i64(e, p->planes * bytes)));
+    LLVMValueRef bytes = kn_mul(e, floats, kn_i64(e, kn_left_bytes(c)));
+    LLVMValueRef to = kn_address(
+        e, x->packed_left, kn_mul(e, line.index, kn_mul(e, bytes, kn_i64(e, p->planes))));
     kn_loop_begin(e, &plane, kn_i64(e, 0), kn_i64(e, p->planes), 1, &to, 1);
     LLVMBasicBlockRef inside = LLVMAppendBasicBlockInContext(e->unit->context, e->function, "");
     LLVMBasicBlockRef outside = LLVMAppendBasicBlockInContext(e->unit->context, e->function, "");
     LLVMBasicBlockRef done = LLVMAppendBasicBlockInContext(e->unit->context, e->function, "");
     LLVMBuildCondBr(e->b, in, inside, outside);
     LLVMPositionBuilderAtEnd(e->b, inside);
-    emit_line(e, plane.phis[0],
-              kn_float_address(e, source, kn_mul(e, plane.index, kn_size(e, c->left_k))),
-              unit > 1 ? 1 : c->w_stride, p->line_floats, begin, end);
+    source = kn_float_address(e, source, kn_mul(e, plane.index, kn_size(e, c->left_k)));
+    rt_dim step = unit > 1 ? 1 : c->w_stride;
+    if (is_constant)
+        emit_line(e, plane.phis[0], source, step, p->line_floats,
+                  begin < p->line_floats ? begin : p->line_floats, LLVMConstIntGetSExtValue(end));
+    else
+        emit_symbolic_line(e, plane.phis[0], source, step, floats, begin, end);
     LLVMBuildBr(e->b, done);
     LLVMPositionBuilderAtEnd(e->b, outside);
     kn_loop zeros;
-    kn_loop_begin(e, &zeros, kn_i64(e, 0), kn_i64(e, p->line_floats), e->width, NULL, 0);
+    kn_loop_begin(e, &zeros, kn_i64(e, 0), floats, e->width, NULL, 0);
     store_line(e, LLVMConstNull(kn_llvm_type(e, RT_float32, e->width)),
                kn_element(e, plane.phis[0], zeros.index, kn_left_bytes(c)));
     kn_loop_end(e, &zeros, NULL);
     LLVMBuildBr(e->b, done);
     LLVMPositionBuilderAtEnd(e->b, done);
-    LLVMValueRef next = kn_address(e, plane.phis[0], kn_i64(e, bytes));
+    LLVMValueRef next = kn_address(e, plane.phis[0], bytes);
     kn_loop_end(e, &plane, &next);
     kn_loop_end(e, &line, NULL);
 }

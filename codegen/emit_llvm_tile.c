@@ -114,7 +114,8 @@ static void find_rows(kn_emitter *e, sum_state *s, LLVMValueRef from) {
 void kn_emit_tile_sums(kn_emitter *e, const kn_tile *t, LLVMValueRef *out_sums) {
     sum_state s = {.t = t, .lanes = e->width, .count = t->rows * t->vectors};
     LLVMValueRef from = t->table ? t->table : t->left, b = t->right;
-    int64_t step = t->table ? t->table_step : t->tap_step, taps;
+    LLVMValueRef step = t->table ? kn_i64(e, t->table_step) : t->tap_step;
+    int64_t taps;
     for (int i = 0; i < s.count; i++)
         s.sums[i] = LLVMConstNull(kn_llvm_type(e, RT_float32, s.lanes));
     if (is_constant(t->taps, &taps) && taps == 1) {
@@ -130,7 +131,7 @@ void kn_emit_tile_sums(kn_emitter *e, const kn_tile *t, LLVMValueRef *out_sums) 
         find_rows(e, &s, from);
         b = emit_tap(e, &s, loop.phis[s.count]);
         s.sums[s.count] = b;
-        s.sums[s.count + 1] = kn_address(e, from, kn_i64(e, step));
+        s.sums[s.count + 1] = kn_address(e, from, step);
         kn_loop_end(e, &loop, s.sums);
         memcpy(s.sums, loop.exit_phis, sizeof s.sums);
     }

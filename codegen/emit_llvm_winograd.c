@@ -8,20 +8,27 @@
  *
  * The block's transformed inputs and the sums of a step stay in the second-level cache; filters are
  * streamed once a block. Every tile is computed alone by the same operations, so results do not
- * depend on blocks or threads. */
+ * depend on blocks or threads.
+ *
+ * Of images whose sizes are parameters the number of tiles and of blocks is: blocks have room for a
+ * constant number of tiles, which sizes the scratch, and share what there is evenly. A block's
+ * products then come in tiles of one number of rows, chosen when it begins, and one rest: there is a
+ * micro-kernel for every number. */
 #include "codegen/emit_llvm_contraction.h"
 #include "codegen/winograd.h"
 
 #include <math.h>
 #include <string.h>
 
-enum { MAX_SIDE = 6 };
+enum { MAX_SIDE = 6, MAX_ROW_SIZES = 8 };
 
 typedef struct winograd_plan {
     int m, n;                    /* outputs and inputs of a tile along a side */
-    int64_t across, image_tiles, images, tiles; /* tiles of a line of them, of an image, in all */
-    int64_t block, blocks;       /* tiles of an item */
-    int rows[3], row_variants;   /* of the products' tiles, most first */
+    rt_dim across, image_tiles, images, tiles; /* tiles of a line of them, of an image, in all */
+    bool is_symbolic;            /* their number is a parameter */
+    int64_t block;               /* tiles of an item, at most */
+    rt_dim blocks;
+    int rows[MAX_ROW_SIZES], row_variants; /* of the products' tiles, most first */
     int vectors;                 /* of a step of columns */
     int64_t steps, group, groups; /* steps of columns, of an item */
     int64_t row_bytes;           /* a tile's channels in left */
@@ -45,6 +52,24 @@ static void add_rows(winograd_plan *p, int rows) {
     p->rows[at] = rows;
 }
 
+/* Blocks of a constant number of tiles. */
+static void plan_blocks(winograd_plan *p, int64_t blocks, int most) {
+    p->block = ceil_div(p->tiles, blocks);
+    p->blocks = ceil_div(p->tiles, p->block);
+    int rows = (int)ceil_div(p->block, ceil_div(p->block, most));
+    add_rows(p, rows);
+    add_rows(p, (int)(p->block % rows));
+    add_rows(p, (int)((p->tiles - (p->blocks - 1) * p->block) % rows));
+}
+
+/* Every number of rows, on AVX-512 every even one: then a row may be computed for nothing. */
+static void plan_symbolic_blocks(const kn_kernel *k, winograd_plan *p, int64_t columns, int most) {
+    p->block = kn_winograd_block_room(p->m, k->contraction.channels, columns);
+    p->blocks = kn_dim_ceil_div(k, p->tiles, p->block);
+    for (int rows = most; rows > 0; rows -= most > MAX_ROW_SIZES ? 2 : 1)
+        add_rows(p, rows);
+}
+
 static void make_plan(const kn_kernel *k, const cg_target_info *target, winograd_plan *p) {
     const kn_contraction *c = &k->contraction;
     int lanes = target->vector_bytes / 4, most = lanes == 16 ? 14 : lanes == 8 ? 6 : 2;
@@ -52,49 +77,56 @@ static void make_plan(const kn_kernel *k, const cg_target_info *target, winograd
     p->m = c->winograd;
     p->n = p->m + 2;
     int64_t places = p->n * p->n, columns = k->dims[c->batch_count + 1].size;
-    p->across = ceil_div(c->out_w, p->m);
-    p->image_tiles = p->across * ceil_div(c->out_h, p->m);
-    p->images = k->dims[c->batch_count].size / (c->out_h * c->out_w);
-    p->tiles = p->image_tiles * p->images;
+    p->across = kn_dim_ceil_div(k, c->out_w, p->m);
+    p->image_tiles = kn_dim_mul(k, p->across, kn_dim_ceil_div(k, c->out_h, p->m));
+    p->images = c->images;
+    p->tiles = kn_dim_mul(k, p->image_tiles, p->images);
+    p->is_symbolic = !rt_dim_is_constant(p->tiles);
     p->row_bytes = ceil_div(c->channels, 16) * 64;
-    int64_t blocks = kn_winograd_blocks(p->m, p->tiles, c->channels, columns);
-    p->block = ceil_div(p->tiles, blocks);
-    p->blocks = ceil_div(p->tiles, p->block);
-    int rows = (int)ceil_div(p->block, ceil_div(p->block, most));
-    add_rows(p, rows);
-    add_rows(p, (int)(p->block % rows));
-    add_rows(p, (int)((p->tiles - (p->blocks - 1) * p->block) % rows));
-    p->vectors = lanes == 16 ? rows <= 7 ? 4 : 2 : lanes == 8 ? 2 : 4;
+    if (p->is_symbolic)
+        plan_symbolic_blocks(k, p, columns, most);
+    else
+        plan_blocks(p, kn_winograd_blocks(p->m, p->tiles, c->channels, columns), most);
+    p->vectors = lanes == 16 ? p->rows[0] <= 7 ? 4 : 2 : lanes == 8 ? 2 : 4;
     int64_t needed = ceil_div(columns, lanes);
     if (needed < p->vectors)
         p->vectors = (int)needed;
     p->steps = ceil_div(columns, p->vectors * lanes);
-    int64_t groups = ceil_div(8, p->blocks);
+    int64_t groups = p->is_symbolic ? 8 : ceil_div(8, p->blocks);
     groups = groups > p->steps ? p->steps : groups;
     p->group = ceil_div(p->steps, groups);
     p->groups = ceil_div(p->steps, p->group);
-    p->left_plane = plane_bytes(p->block * p->row_bytes);
-    p->sum_plane = plane_bytes(p->block * p->vectors * lanes * 4);
+    int64_t room = p->block + (p->is_symbolic && p->rows[p->row_variants - 1] > 1);
+    p->left_plane = plane_bytes(room * p->row_bytes);
+    p->sum_plane = plane_bytes(room * p->vectors * lanes * 4);
     p->table_bytes = ceil_div(places * 8, 64) * 64;
     p->tile_bytes = p->m * p->m * lanes * 4;
+}
+
+static ts_status need_size(kn_kernel *k, rt_dim size) {
+    if (size == RT_DIM_UNKNOWN)
+        return ts_error_make(TS_ERR_UNSUPPORTED, "a contraction needs sizes that are known");
+    if (!rt_dim_is_constant(size))
+        kn_dim_param(k, size);
+    return NULL;
 }
 
 ts_status kn_plan_winograd(kn_kernel *k, const cg_target_info *target) {
     const kn_contraction *c = &k->contraction;
     winograd_plan p;
     make_plan(k, target, &p);
-    rt_dim items = p.blocks * p.groups;
+    rt_dim items = kn_dim_mul(k, p.blocks, p.groups);
     for (int d = 0; d < c->batch_count; d++) {
         items = kn_dim_mul(k, items, k->dims[d].size);
-        rt_dim needed[] = {k->dims[d].size, c->left.strides[d], c->right.strides[d]};
-        for (size_t i = 0; i < sizeof needed / sizeof *needed; i++)
-            if (needed[i] != RT_DIM_UNKNOWN && !rt_dim_is_constant(needed[i]))
-                kn_dim_param(k, needed[i]);
+        TS_TRY(need_size(k, k->dims[d].size));
+        TS_TRY(need_size(k, c->left.strides[d]));
+        TS_TRY(need_size(k, c->right.strides[d]));
     }
-    if (items == RT_DIM_UNKNOWN || c->left.offset == RT_DIM_UNKNOWN)
-        return ts_error_make(TS_ERR_UNSUPPORTED, "a contraction needs sizes that are known");
-    if (!rt_dim_is_constant(c->left.offset))
-        kn_dim_param(k, c->left.offset);
+    rt_dim needed[] = {items, c->left.offset, p.across, p.image_tiles, p.tiles, p.blocks,
+                       c->image_stride, c->h_stride, c->w_stride, c->input_h, c->input_w,
+                       c->out_h, c->out_w};
+    for (size_t i = 0; i < sizeof needed / sizeof *needed; i++)
+        TS_TRY(need_size(k, needed[i]));
     k->work_items = items;
     k->grain = 1;
     k->scratch_bytes = p.table_bytes + p.tile_bytes + (int64_t)(p.n * p.n) * (p.left_plane + p.sum_plane);
@@ -197,23 +229,60 @@ typedef struct winograd_state {
     LLVMValueRef image, filters;           /* of this batch */
     LLVMValueRef table, tile, left, sums;  /* scratch */
     LLVMValueRef first, count;             /* tiles of the block */
+    LLVMValueRef rows, row_tiles;          /* of its products; where sizes are parameters */
     LLVMValueRef image_index;              /* of the tile at hand, among those of this batch */
 } winograd_state;
 
 /* The image and first output line and column of tile `first + t`. */
-static void tile_origin(kn_emitter *e, winograd_state *x, LLVMValueRef t, LLVMValueRef *h,
-                        LLVMValueRef *w) {
+static void tile_origin(kn_emitter *e, winograd_state *x, LLVMValueRef t, LLVMValueRef out[3]) {
     LLVMValueRef tile = kn_add(e, x->first, t);
-    x->image_index = kn_i64(e, 0);
-    if (x->plan.images > 1) {
-        LLVMValueRef each = kn_i64(e, x->plan.image_tiles);
-        x->image_index = LLVMBuildUDiv(e->b, tile, each, "");
-        tile = kn_sub(e, tile, kn_mul(e, x->image_index, each));
+    out[0] = kn_i64(e, 0);
+    if (x->plan.images != 1) {
+        LLVMValueRef each = kn_size(e, x->plan.image_tiles);
+        out[0] = LLVMBuildUDiv(e->b, tile, each, "");
+        tile = kn_sub(e, tile, kn_mul(e, out[0], each));
     }
-    LLVMValueRef across = kn_i64(e, x->plan.across);
+    LLVMValueRef across = kn_size(e, x->plan.across);
     LLVMValueRef line = LLVMBuildUDiv(e->b, tile, across, ""), m = kn_i64(e, x->plan.m);
-    *h = kn_mul(e, line, m);
-    *w = kn_mul(e, kn_sub(e, tile, kn_mul(e, line, across)), m);
+    out[1] = kn_mul(e, line, m);
+    out[2] = kn_mul(e, kn_sub(e, tile, kn_mul(e, line, across)), m);
+}
+
+/* A loop over the block's tiles. Divisions by parameters are slow: then the place of the next tile
+ * comes from that of the last one. */
+static void tiles_begin(kn_emitter *e, winograd_state *x, kn_loop *tile, LLVMValueRef *h,
+                        LLVMValueRef *w) {
+    LLVMValueRef place[3];
+    bool steps = x->plan.is_symbolic;
+    if (steps)
+        tile_origin(e, x, kn_i64(e, 0), place);
+    kn_loop_begin(e, tile, kn_i64(e, 0), x->count, 1, place, steps ? 3 : 0);
+    if (steps)
+        memcpy(place, tile->phis, sizeof place);
+    else
+        tile_origin(e, x, tile->index, place);
+    x->image_index = place[0];
+    *h = place[1];
+    *w = place[2];
+}
+
+static void tiles_end(kn_emitter *e, winograd_state *x, kn_loop *tile, LLVMValueRef h,
+                      LLVMValueRef w) {
+    const kn_contraction *c = &e->k->contraction;
+    LLVMValueRef zero = kn_i64(e, 0), m = kn_i64(e, x->plan.m), next[3];
+    if (!x->plan.is_symbolic) {
+        kn_loop_end(e, tile, NULL);
+        return;
+    }
+    w = kn_add(e, w, m);
+    LLVMValueRef line_ends = LLVMBuildICmp(e->b, LLVMIntSGE, w, kn_size(e, c->out_w), "");
+    next[2] = LLVMBuildSelect(e->b, line_ends, zero, w, "");
+    h = LLVMBuildSelect(e->b, line_ends, kn_add(e, h, m), h, "");
+    LLVMValueRef image_ends = LLVMBuildICmp(e->b, LLVMIntSGE, h, kn_size(e, c->out_h), "");
+    next[1] = LLVMBuildSelect(e->b, image_ends, zero, h, "");
+    next[0] = LLVMBuildSelect(e->b, image_ends, kn_add(e, x->image_index, kn_i64(e, 1)),
+                              x->image_index, "");
+    kn_loop_end(e, tile, next);
 }
 
 /* Where the inputs of a tile lie; padding is zeros. */
@@ -258,9 +327,8 @@ static void emit_input_vector(kn_emitter *e, winograd_state *x, LLVMValueRef cha
 static void emit_inputs(kn_emitter *e, winograd_state *x) {
     int64_t channels = e->k->contraction.channels, whole = channels / e->width * e->width;
     kn_loop tile, loop;
-    kn_loop_begin(e, &tile, kn_i64(e, 0), x->count, 1, NULL, 0);
     LLVMValueRef h0, w0;
-    tile_origin(e, x, tile.index, &h0, &w0);
+    tiles_begin(e, x, &tile, &h0, &w0);
     emit_addresses(e, x, h0, w0);
     LLVMValueRef to = kn_element(e, x->left, tile.index, x->plan.row_bytes);
     kn_loop_begin(e, &loop, kn_i64(e, 0), kn_i64(e, whole), e->width, NULL, 0);
@@ -270,10 +338,49 @@ static void emit_inputs(kn_emitter *e, winograd_state *x) {
         LLVMValueRef mask = kn_lane_mask(e, kn_i64(e, channels - whole), e->width);
         emit_input_vector(e, x, kn_i64(e, whole), to, mask);
     }
-    kn_loop_end(e, &tile, NULL);
+    tiles_end(e, x, &tile, h0, w0);
 }
 
 /* ---- products ---- */
+
+/* The tile's sums for rows from `row` on, to `to`. */
+static void emit_product(kn_emitter *e, winograd_state *x, kn_tile *t, int rows, LLVMValueRef row,
+                         LLVMValueRef left, LLVMValueRef to) {
+    LLVMValueRef sums[KN_MAX_TILE];
+    t->rows = rows;
+    t->left = kn_element(e, left, row, x->plan.row_bytes);
+    kn_emit_tile_sums(e, t, sums);
+    to = kn_element(e, to, row, t->vectors * e->width * 4);
+    for (int i = 0; i < rows * t->vectors; i++)
+        kn_emit_store(e, sums[i], kn_float_address(e, to, kn_i64(e, i * e->width)), NULL,
+                      RT_float32, e->width, NULL);
+}
+
+/* x->row_tiles tiles of x->rows rows, the last of what is left. */
+static void emit_symbolic_products(kn_emitter *e, winograd_state *x, kn_tile *t, LLVMValueRef left,
+                                   LLVMValueRef to) {
+    const winograd_plan *p = &x->plan;
+    LLVMContextRef context = e->unit->context;
+    kn_loop loop;
+    kn_loop_begin(e, &loop, kn_i64(e, 0), x->row_tiles, 1, NULL, 0);
+    LLVMValueRef row = kn_mul(e, loop.index, x->rows);
+    LLVMValueRef rows = kn_min(e, x->rows, kn_sub(e, x->count, row));
+    LLVMBasicBlockRef done = LLVMAppendBasicBlockInContext(context, e->function, "");
+    for (int v = 0; v < p->row_variants; v++) {
+        LLVMBasicBlockRef fewer = NULL;
+        if (v + 1 < p->row_variants) {
+            LLVMBasicBlockRef these = LLVMAppendBasicBlockInContext(context, e->function, "");
+            fewer = LLVMAppendBasicBlockInContext(context, e->function, "");
+            LLVMValueRef less = kn_i64(e, p->rows[v + 1]);
+            LLVMBuildCondBr(e->b, LLVMBuildICmp(e->b, LLVMIntSGT, rows, less, ""), these, fewer);
+            LLVMPositionBuilderAtEnd(e->b, these);
+        }
+        emit_product(e, x, t, p->rows[v], row, left, to);
+        LLVMBuildBr(e->b, done);
+        LLVMPositionBuilderAtEnd(e->b, fewer ? fewer : done);
+    }
+    kn_loop_end(e, &loop, NULL);
+}
 
 static void emit_products(kn_emitter *e, winograd_state *x, LLVMValueRef column, int vectors) {
     kn_contraction *c = &e->k->contraction;
@@ -288,18 +395,14 @@ static void emit_products(kn_emitter *e, winograd_state *x, LLVMValueRef column,
                  .term_step = 4, .row_step = kn_i64(e, p->row_bytes), .right = place.phis[1],
                  .panel_bytes = kn_i64(e, panel_bytes), .ahead = place_bytes};
     LLVMValueRef start = kn_i64(e, 0);
-    for (int v = 0; v < p->row_variants; v++) {
-        LLVMValueRef rows = kn_i64(e, p->rows[v]), sums[KN_MAX_TILE];
+    if (p->is_symbolic)
+        emit_symbolic_products(e, x, &t, place.phis[0], place.phis[2]);
+    for (int v = 0; v < p->row_variants && !p->is_symbolic; v++) {
+        LLVMValueRef rows = kn_i64(e, p->rows[v]);
         kn_loop loop;
-        t.rows = p->rows[v];
         kn_loop_begin(e, &loop, start, kn_sub(e, x->count, kn_i64(e, p->rows[v] - 1)), p->rows[v],
                       NULL, 0);
-        t.left = kn_element(e, place.phis[0], loop.index, p->row_bytes);
-        kn_emit_tile_sums(e, &t, sums);
-        LLVMValueRef to = kn_element(e, place.phis[2], loop.index, vectors * e->width * 4);
-        for (int i = 0; i < t.rows * vectors; i++)
-            kn_emit_store(e, sums[i], kn_float_address(e, to, kn_i64(e, i * e->width)), NULL,
-                          RT_float32, e->width, NULL);
+        emit_product(e, x, &t, p->rows[v], loop.index, place.phis[0], place.phis[2]);
         kn_loop_end(e, &loop, NULL);
         LLVMValueRef whole = LLVMBuildUDiv(e->b, kn_sub(e, x->count, start), rows, "");
         start = kn_add(e, start, kn_mul(e, whole, rows));
@@ -348,24 +451,30 @@ static void emit_output_vector(kn_emitter *e, winograd_state *x, LLVMValueRef fr
         emit_partial_stores(e, x, out, h, w, column, mask);
         return;
     }
-    bool all_whole = c->out_h % m == 0 && c->out_w % m == 0;
+    bool all_whole = rt_dim_is_constant(c->out_h) && c->out_h % m == 0 &&
+                     rt_dim_is_constant(c->out_w) && c->out_w % m == 0;
     LLVMBasicBlockRef whole = NULL, part = NULL, done = NULL;
     if (!all_whole) {
         whole = LLVMAppendBasicBlockInContext(e->unit->context, e->function, "");
         part = LLVMAppendBasicBlockInContext(e->unit->context, e->function, "");
         done = LLVMAppendBasicBlockInContext(e->unit->context, e->function, "");
         LLVMValueRef is_whole = LLVMBuildAnd(
-            e->b, LLVMBuildICmp(e->b, LLVMIntSLE, h, kn_i64(e, c->out_h - m), ""),
-            LLVMBuildICmp(e->b, LLVMIntSLE, w, kn_i64(e, c->out_w - m), ""), "");
+            e->b,
+            LLVMBuildICmp(e->b, LLVMIntSLE, h, kn_sub(e, kn_size(e, c->out_h), kn_i64(e, m)), ""),
+            LLVMBuildICmp(e->b, LLVMIntSLE, w, kn_sub(e, kn_size(e, c->out_w), kn_i64(e, m)), ""), "");
         LLVMBuildCondBr(e->b, is_whole, whole, part);
         LLVMPositionBuilderAtEnd(e->b, whole);
     }
     int64_t at[MAX_SIDE * MAX_SIDE];
-    for (int i = 0; i < m * m; i++)
-        at[i] = i / m * c->out_w + i % m;
     LLVMValueRef line = kn_add(e, h, kn_mul(e, x->image_index, kn_size(e, c->out_h)));
-    LLVMValueRef row = kn_add(e, kn_mul(e, line, kn_size(e, c->out_w)), w);
-    kn_emit_tile_stores(e, m * m, 1, out, row, column, &mask, at);
+    LLVMValueRef width = kn_size(e, c->out_w), row = kn_add(e, kn_mul(e, line, width), w);
+    if (rt_dim_is_constant(c->out_w)) {
+        for (int i = 0; i < m * m; i++)
+            at[i] = i / m * c->out_w + i % m;
+        kn_emit_tile_stores(e, m * m, 1, out, row, column, &mask, at);
+    }
+    for (int i = 0; i < m && !rt_dim_is_constant(c->out_w); i++, row = kn_add(e, row, width))
+        kn_emit_tile_stores(e, m, 1, out + i * m, row, column, &mask, NULL);
     if (!all_whole) {
         LLVMBuildBr(e->b, done);
         LLVMPositionBuilderAtEnd(e->b, part);
@@ -379,9 +488,9 @@ static void emit_outputs(kn_emitter *e, winograd_state *x, LLVMValueRef column, 
                          LLVMValueRef mask) {
     kn_loop tile, loop;
     int whole = mask ? vectors - 1 : vectors;
-    kn_loop_begin(e, &tile, kn_i64(e, 0), x->count, 1, NULL, 0);
-    LLVMValueRef h, w, from = kn_element(e, x->sums, tile.index, vectors * e->width * 4);
-    tile_origin(e, x, tile.index, &h, &w);
+    LLVMValueRef h, w;
+    tiles_begin(e, x, &tile, &h, &w);
+    LLVMValueRef from = kn_element(e, x->sums, tile.index, vectors * e->width * 4);
     kn_loop_begin(e, &loop, kn_i64(e, 0), kn_i64(e, whole * e->width), e->width, NULL, 0);
     emit_output_vector(e, x, kn_float_address(e, from, loop.index), h, w,
                        kn_add(e, column, loop.index), NULL);
@@ -390,7 +499,7 @@ static void emit_outputs(kn_emitter *e, winograd_state *x, LLVMValueRef column, 
         LLVMValueRef last = kn_i64(e, whole * e->width);
         emit_output_vector(e, x, kn_float_address(e, from, last), h, w, kn_add(e, column, last), mask);
     }
-    kn_loop_end(e, &tile, NULL);
+    tiles_end(e, x, &tile, h, w);
 }
 
 /* ---- items ---- */
@@ -421,6 +530,24 @@ static void emit_steps(kn_emitter *e, winograd_state *x, LLVMValueRef group) {
     }
 }
 
+/* The tiles of block number `block`, and how many rows its products have. */
+static void choose_block(kn_emitter *e, winograd_state *x, LLVMValueRef block) {
+    const winograd_plan *p = &x->plan;
+    LLVMValueRef tiles = kn_size(e, p->tiles), blocks = kn_size(e, p->blocks);
+    if (!p->is_symbolic) {
+        x->first = kn_mul(e, block, kn_i64(e, p->block));
+        x->count = kn_min(e, kn_i64(e, p->block), kn_sub(e, tiles, x->first));
+        return;
+    }
+    LLVMValueRef begin = kn_mul(e, block, tiles);
+    x->first = LLVMBuildUDiv(e->b, begin, blocks, "");
+    x->count = kn_sub(e, LLVMBuildUDiv(e->b, kn_add(e, begin, tiles), blocks, ""), x->first);
+    LLVMValueRef most = kn_i64(e, p->rows[0] - 1);
+    x->row_tiles = LLVMBuildUDiv(e->b, kn_add(e, x->count, most), kn_i64(e, p->rows[0]), "");
+    x->rows = kn_sub(e, kn_add(e, x->count, x->row_tiles), kn_i64(e, 1));
+    x->rows = LLVMBuildUDiv(e->b, x->rows, x->row_tiles, "");
+}
+
 void kn_emit_winograd(kn_emitter *e) {
     kn_kernel *k = e->k;
     kn_contraction *c = &k->contraction;
@@ -436,9 +563,8 @@ void kn_emit_winograd(kn_emitter *e) {
     kn_loop_begin(e, &items, e->begin, e->end, 1, &before, 1);
     LLVMValueRef place = LLVMBuildUDiv(e->b, items.index, kn_i64(e, p->groups), "");
     LLVMValueRef group = kn_sub(e, items.index, kn_mul(e, place, kn_i64(e, p->groups)));
-    LLVMValueRef batch = LLVMBuildUDiv(e->b, place, kn_i64(e, p->blocks), "");
-    x.first = kn_mul(e, kn_sub(e, place, kn_mul(e, batch, kn_i64(e, p->blocks))), kn_i64(e, p->block));
-    x.count = kn_min(e, kn_i64(e, p->block), kn_sub(e, kn_i64(e, p->tiles), x.first));
+    LLVMValueRef blocks = kn_size(e, p->blocks), batch = LLVMBuildUDiv(e->b, place, blocks, "");
+    choose_block(e, &x, kn_sub(e, place, kn_mul(e, batch, blocks)));
     for (int d = c->batch_count - 1; d >= 0; d--) {
         LLVMValueRef size = kn_size(e, k->dims[d].size);
         LLVMValueRef quotient = LLVMBuildUDiv(e->b, batch, size, "");

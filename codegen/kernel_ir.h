@@ -117,6 +117,7 @@ typedef struct kn_contraction {
     int64_t channels; /* of one tap */
     int64_t term_c, term_h, term_w;
     int winograd;     /* CONVOLUTION: outputs of a tile along a side (winograd.c); 0: a direct sum */
+    rt_dim images;    /* of m, where winograd is on */
     int zeros_buffer; /* a constant buffer of zeros, [channels] */
     /* Right operand: a packed constant ([batch...][panels][k][16]; of winograd
      * [panels][place of a tile][channel][16]), or packed at run time. */

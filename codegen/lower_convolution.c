@@ -216,21 +216,24 @@ static int64_t pack_filters(lowering *l, const ir_value *weight, const float *da
     return lw_pack_weights(l, format, &m);
 }
 
-/* Lines of the image may be copied with their padding where everything is known and a line is not
- * mostly padding. `interleaved`: a line has its pixels' channels side by side. */
+/* Lines of the image may be copied with their padding where a line is not mostly padding. Sizes that
+ * are parameters count as those of a net that has 224 pixels a side at 16 channels, and less the more
+ * channels there are. `interleaved`: a line has its pixels' channels side by side. */
 bool lw_may_copy_lines(const kn_contraction *c, bool *out_interleaved) {
-    enum { MAX_LINE_FLOATS = 1 << 14, MAX_SCRATCH_FLOATS = 1 << 17 };
+    enum { MAX_LINE_FLOATS = 1 << 14, MAX_SCRATCH_FLOATS = 1 << 17, USUAL_FLOATS = 224 * 16 };
     rt_dim sizes[] = {c->input_h, c->input_w, c->out_h, c->out_w, c->h_stride, c->w_stride, c->left_k};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
-        if (!rt_dim_is_constant(sizes[i]))
+        if (sizes[i] == RT_DIM_UNKNOWN)
             return false;
     bool interleaved = c->left_k == 1 && c->w_stride == c->channels && c->dilation_w == 1;
+    int64_t out_w = rt_dim_is_constant(c->out_w) ? c->out_w : 1 + USUAL_FLOATS / (c->channels + 16);
     int64_t unit = interleaved ? c->channels : 1, planes = interleaved ? 1 : c->channels;
-    if (c->out_w < 1 || c->out_h < 1 || c->pad_w > 64 || c->kernel_h > 64 || c->kernel_w > 64 ||
+    bool is_empty = out_w < 1 || (rt_dim_is_constant(c->out_h) && c->out_h < 1);
+    if (is_empty || c->pad_w > 64 || c->kernel_h > 64 || c->kernel_w > 64 ||
         c->stride_w > 64 || c->stride_h > 64 || c->dilation_h > 64 || c->dilation_w > 64 ||
-        c->out_w > MAX_LINE_FLOATS || planes > 4096 || (planes > 1 && c->dilation_h > 1))
+        out_w > MAX_LINE_FLOATS || planes > 4096 || (planes > 1 && c->dilation_h > 1))
         return false;
-    int64_t line = (c->out_w * c->stride_w + c->kernel_w * c->dilation_w) * unit;
+    int64_t line = (out_w * c->stride_w + c->kernel_w * c->dilation_w) * unit;
     *out_interleaved = interleaved;
     return line <= MAX_LINE_FLOATS && line * planes * (c->kernel_h * c->dilation_h) <= MAX_SCRATCH_FLOATS;
 }
@@ -290,22 +293,25 @@ static void pack_winograd(lowering *l, const float *weight, int64_t out) {
     c->right.buffer = kn_add_constant(K, packed, (size_t)floats * sizeof *packed);
 }
 
-/* The tile's side, or 0: sizes must be known, and other devices read the filters as they are. The
- * direct form multiplies twice as fast in bfloat16 (0.47: measured, and the transformed filters are
+/* The tile's side, or 0: other devices read the filters as they are. Filters are transformed for one
+ * kind of tile, so sizes that are parameters count as what they are in most nets. The direct form multiplies twice as fast in bfloat16 (0.47: measured, and the transformed filters are
  * eight times as large), and is what smaller files want. */
 static int choose_winograd(const lowering *l, const kn_contraction *c, rt_dim images, int64_t groups,
                            int64_t out) {
     const cg_options *o = l->unit->options;
     rt_dim sizes[] = {c->input_h, c->input_w, c->out_h, c->out_w, c->h_stride, c->w_stride};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
-        if (!rt_dim_is_constant(sizes[i]))
+        if (sizes[i] == RT_DIM_UNKNOWN)
             return 0;
     if (o->no_winograd || o->weights_dtype == CG_WEIGHTS_BF16 || l->unit->dialect || c->left_kind != KN_LEFT_CONVOLUTION ||
         groups != 1 || c->kernel_h != 3 || c->kernel_w != 3 || c->stride_h != 1 ||
         c->stride_w != 1 || c->dilation_h != 1 || c->dilation_w != 1)
         return 0;
-    int tile = kn_choose_winograd(rt_dim_is_constant(images) ? images : 1, c->out_h, c->out_w,
-                                  c->channels, out, o->computes_bf16 ? 0.47 : 1);
+    int64_t usual = kn_winograd_usual_side(c->channels, out);
+    int tile = kn_choose_winograd(rt_dim_is_constant(images) ? images : 1,
+                                  rt_dim_is_constant(c->out_h) ? c->out_h : usual,
+                                  rt_dim_is_constant(c->out_w) ? c->out_w : usual, c->channels, out,
+                                  o->computes_bf16 ? 0.47 : 1);
     if (tile && l->k->variant->winograd)
         tile = l->k->variant->winograd < 0 ? 0 : l->k->variant->winograd;
     return tile;
@@ -388,6 +394,7 @@ ts_status lw_convolution(lowering *l) {
     else
         c->left_kind = lw_may_copy_lines(c, &interleaved) ? KN_LEFT_LINES : KN_LEFT_PACKED;
     c->winograd = choose_winograd(l, c, w.batch, groups, out);
+    c->images = 1;
     kn_format format = KN_FLOAT32;
     if (!c->winograd)
         format = lw_convolution_format(l, &(kn_matrices){.k = in * taps, .n = out, .count = groups});

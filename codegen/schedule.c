@@ -194,13 +194,13 @@ static void merge_batch_dims(kn_kernel *k) {
         bool into_rows = d + 1 == c->batch_count;
         if (!can_merge(k, d) || !merges_in(k, &c->right, d))
             continue;
-        if (into_rows && (c->left_kind == KN_LEFT_LINES ||
-                          (c->winograd && !rt_dim_is_constant(k->dims[d].size))))
+        if (into_rows && c->left_kind == KN_LEFT_LINES)
             continue; /* its rows are those of one image */
         if (has_images && into_rows) {
             if (c->image_stride != 0)
                 continue;
             c->image_stride = c->left.strides[d];
+            c->images = k->dims[d].size;
         } else if (!merges_in(k, &c->left, d)) {
             continue;
         }

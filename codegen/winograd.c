@@ -9,6 +9,7 @@
 #include "codegen/winograd.h"
 
 #include <math.h>
+#include <stdbool.h>
 
 /* What a block of tiles costs to bring in, in cycles: filters once a block, from the second-level
  * cache where they are few, else from the third; a block's inputs once for 32 columns where they do
@@ -21,8 +22,28 @@ static double memory_cycles(int64_t tiles, int64_t blocks, int64_t places, int64
     return all;
 }
 
+enum { FEW_TILES = 28, LEAST_TILES = 14 };
+
+/* A usual block, or room for four of them where reading the filters four times would cost more than
+ * reading the inputs from the third-level cache. */
+int64_t kn_winograd_block_room(int m, int64_t in, int64_t out) {
+    int64_t places = (m + 2) * (m + 2), row_bytes = (in + 15) / 16 * 64, usual = FEW_TILES;
+    while (usual * places * row_bytes > KN_WINOGRAD_BLOCK_BYTES && usual > LEAST_TILES)
+        usual--;
+    int64_t tiles = 4 * usual;
+    double products = (double)tiles * (double)places * (double)in * (double)out / 32;
+    bool is_large = memory_cycles(tiles, 1, places, in, out) <
+                    memory_cycles(tiles, 4, places, in, out) - 0.05 * products;
+    return is_large ? tiles : usual;
+}
+
+/* A net halves the sides where it doubles the channels, and has 56 pixels at 64 channels. */
+int64_t kn_winograd_usual_side(int64_t in, int64_t out) {
+    int64_t side = 56 * 64 / (in > out ? in : out);
+    return side > 56 ? 56 : side < 7 ? 7 : side;
+}
+
 int64_t kn_winograd_blocks(int m, int64_t tiles, int64_t in, int64_t out) {
-    enum { FEW_TILES = 28, LEAST_TILES = 14 };
     int64_t places = (m + 2) * (m + 2), row_bytes = (in + 15) / 16 * 64;
     int64_t blocks = (tiles + FEW_TILES / 2) / FEW_TILES;
     blocks = blocks < 1 ? 1 : blocks;

@@ -13,6 +13,10 @@ int kn_choose_winograd(int64_t images, int64_t out_h, int64_t out_w, int64_t in,
                        double direct);
 /* How many blocks the tiles are worked in. */
 int64_t kn_winograd_blocks(int m, int64_t tiles, int64_t in, int64_t out);
+/* Most tiles of a block where their number is a parameter. */
+int64_t kn_winograd_block_room(int m, int64_t in, int64_t out);
+/* What an image's side counts as where it is a parameter. */
+int64_t kn_winograd_usual_side(int64_t in, int64_t out);
 /* filter[3][3] -> out[m + 2][m + 2] */
 void kn_winograd_filter(int m, const double filter[9], double *out);
 

@@ -1,0 +1,123 @@
+/* Kernels whose sizes are parameters, against the reference kernels: one model for many sizes, among
+ * them empty batches, images of one pixel, images smaller than a tile or a window, and odd ones. */
+#include <check.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "unit/kernel_check.h"
+
+enum { MAX_SIZES = 16 };
+
+static kernel_sizes sizes_of(int64_t n, int64_t h, int64_t w) {
+    kernel_sizes s = {{0}};
+    s.of['N' - 'A'] = n;
+    s.of['H' - 'A'] = h;
+    s.of['W' - 'A'] = w;
+    return s;
+}
+
+/* One convolution of a contiguous image and of one that lies channels-last; `fixed`: a width that is
+ * constant, 0 none. */
+typedef struct convolution_case {
+    int in, out, kh, kw, stride, pad, dilation, groups, fixed;
+    const char *after; /* an activation */
+} convolution_case;
+
+static const convolution_case convolution_cases[] = {
+    /* lines: few channels, several widths of the kernel; groups; a constant width */
+    {3, 16, 3, 3, 2, 1, 1, 1, 0, "hardswish"}, {3, 20, 7, 7, 2, 3, 1, 1, 0, "relu"},
+    {1, 9, 5, 5, 1, 2, 1, 1, 0, "silu"},       {4, 24, 3, 3, 1, 2, 2, 1, 0, "relu"},
+    {6, 8, 3, 2, 1, 0, 1, 2, 0, "gelu"},       {3, 48, 4, 4, 4, 0, 1, 1, 0, "relu"},
+    {3, 16, 3, 3, 2, 1, 1, 1, 21, "relu"},     {5, 6, 3, 3, 1, 5, 1, 1, 0, "relu"},
+    /* pixels */
+    {16, 40, 1, 1, 1, 0, 1, 1, 0, "relu"},     {20, 17, 3, 3, 2, 1, 1, 1, 0, "relu"},
+    /* by transforms: columns that are masked, an epilogue in memory, padding of 2, two vectors */
+    {16, 32, 3, 3, 1, 1, 1, 1, 0, "relu"},     {33, 40, 3, 3, 1, 1, 1, 1, 0, "hardswish"},
+    {24, 17, 3, 3, 1, 2, 1, 1, 0, "silu"},     {64, 96, 3, 3, 1, 0, 1, 1, 0, "relu"},
+    {16, 32, 3, 3, 1, 1, 1, 1, 18, "relu"},    {512, 16, 3, 3, 1, 1, 1, 1, 0, "relu"},
+    /* depthwise */
+    {20, 20, 5, 5, 1, 2, 1, 20, 0, "hardswish"}, {33, 33, 3, 3, 2, 1, 1, 33, 0, "silu"},
+    {16, 16, 3, 3, 1, 2, 2, 16, 0, "relu"},      {72, 72, 7, 7, 1, 3, 1, 72, 0, "relu"},
+    {5, 5, 3, 3, 1, 4, 1, 5, 0, "relu"},
+};
+
+static int window_output(const convolution_case *c, int size, int kernel) {
+    return (size + 2 * c->pad - c->dilation * (kernel - 1) - 1) / c->stride + 1;
+}
+
+static void write_size(char *out, size_t room, const convolution_case *c, char letter, int kernel) {
+    int more = 2 * c->pad - c->dilation * (kernel - 1) - 1 + c->stride;
+    snprintf(out, room, c->stride > 1 ? "(%c%+d)//%d" : "%c%+d", letter, more, c->stride);
+}
+
+START_TEST(convolutions) {
+    const convolution_case *c = &convolution_cases[_i];
+    static const int candidates[][3] = {{1, 9, 9},   {2, 13, 18}, {0, 9, 9},  {1, 1, 1}, {3, 2, 3},
+                                        {2, 31, 36}, {1, 7, 70},  {5, 16, 16}, {1, 3, 1}, {1, 40, 9}};
+    kernel_sizes sizes[MAX_SIZES];
+    size_t count = 0;
+    for (size_t i = 0; i < sizeof candidates / sizeof *candidates; i++) {
+        int h = candidates[i][1], w = c->fixed ? c->fixed : candidates[i][2];
+        int down = h + 2 * c->pad - c->dilation * (c->kh - 1) - 1;
+        int across = w + 2 * c->pad - c->dilation * (c->kw - 1) - 1;
+        if (down >= 0 && across >= 0)
+            sizes[count++] = sizes_of(candidates[i][0], h, w);
+    }
+    ck_assert_uint_ge(count, 5);
+    for (int channels_last = 0; channels_last < 2; channels_last++) {
+        char text[2000], first[400] = "", oh[32], ow[32], w[8] = "W", result[96];
+        write_size(oh, sizeof oh, c, 'H', c->kh);
+        write_size(ow, sizeof ow, c, 'W', c->kw);
+        if (c->fixed) {
+            snprintf(w, sizeof w, "%d", c->fixed);
+            snprintf(ow, sizeof ow, "%d", window_output(c, c->fixed, c->kw));
+        }
+        if (channels_last)
+            snprintf(first, sizeof first,
+                     "  %%v = const @v_%d_%d_1_1 : float32[%d,%d,1,1]\n"
+                     "  %%m = conv2d(%%x, %%v, none, [1, 1], [0, 0], [1, 1], 1) : float32[N,%d,H,%s]\n",
+                     c->in, c->in, c->in, c->in, c->in, w);
+        snprintf(result, sizeof result, "float32[N,%d,%s,%s]", c->out, oh, ow);
+        const char *gelu = strcmp(c->after, "gelu") == 0 ? ", \"none\"" : "";
+        int length = snprintf(
+            text, sizeof text,
+            "func @forward(%%x: float32[N,%d,H,%s]) -> %s entry {\n%s"
+            "  %%w = const @w_%d_%d_%d_%d : float32[%d,%d,%d,%d]\n"
+            "  %%b = const @b_%d : float32[%d]\n"
+            "  %%a = conv2d(%%%s, %%w, %%b, [%d, %d], [%d, %d], [%d, %d], %d) : %s\n"
+            "  %%r = %s(%%a%s) : %s\n"
+            "  return %%r\n}\n",
+            c->in, w, result, first, c->out, c->in / c->groups, c->kh, c->kw, c->out,
+            c->in / c->groups, c->kh, c->kw, c->out, c->out, channels_last ? "m" : "x", c->stride,
+            c->stride, c->pad, c->pad, c->dilation, c->dilation, c->groups, result, c->after, gelu,
+            result);
+        ck_assert_int_lt(length, (int)sizeof text);
+        /* The bounds of kernel_fusion_test.c: of the largest result, 1e-6 for direct sums and 4e-6 by
+         * transforms. */
+        double deviation = 0.5 * sqrt(c->kh * c->kw * c->in / c->groups) *
+                           (channels_last ? 0.29 * sqrt(c->in) : 1);
+        bool by_transforms = channels_last && c->in >= 16 && c->groups == 1 && c->kh == 3 &&
+                             c->stride == 1;
+        double tolerance = 1e-6 * 4 * deviation;
+        tolerance = tolerance < 1e-5 ? 1e-5 : tolerance;
+        kernel_check(text, 1 + channels_last, tolerance, true, sizes, count);
+        if (by_transforms)
+            kernel_check(text, 1 + channels_last, 4 * tolerance, false, sizes, count);
+    }
+}
+END_TEST
+
+int main(void) {
+    Suite *suite = suite_create("symbolic kernels");
+    TCase *tc = tcase_create("symbolic");
+    tcase_set_timeout(tc, 120);
+    tcase_add_loop_test(tc, convolutions, 0,
+                        (int)(sizeof convolution_cases / sizeof *convolution_cases));
+    suite_add_tcase(suite, tc);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
