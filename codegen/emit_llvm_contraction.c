@@ -139,8 +139,10 @@ static void make_plan(kn_kernel *k, const cg_target_info *target, kn_plan *p) {
         block = p->rows;
     if (!c->right_is_packed && block < 256 / p->rows * p->rows)
         block = 256 / p->rows * p->rows; /* the right side is packed once an item */
-    if (rt_dim_is_constant(rows) && rows > 0 && rows < block)
-        block = (rows + p->rows - 1) / p->rows * p->rows;
+    if (rt_dim_is_constant(rows) && rows > 0) { /* blocks of one size: a short one waits for weights */
+        int64_t even = (rows + (rows + block - 1) / block - 1) / ((rows + block - 1) / block);
+        block = (even + p->rows - 1) / p->rows * p->rows;
+    }
     p->block = block;
     p->blocks = kn_dim_ceil_div(k, rows, block);
     if (has_lines) {
@@ -292,7 +294,15 @@ static void emit_tile(kn_emitter *e, kn_pieces *x, kn_tile *t, const column_step
 static void emit_tiles(kn_emitter *e, kn_pieces *x, kn_tile *t, const column_step *s,
                        LLVMValueRef m, LLVMValueRef left, LLVMValueRef count) {
     const kn_plan *p = &x->plan;
-    LLVMValueRef start = kn_i64(e, 0), whole = NULL;
+    LLVMValueRef start = kn_i64(e, 0), whole = NULL, next = NULL;
+    int64_t share = 0;
+    if (LLVMIsConstant(t->panel_bytes)) {
+        int per_panel = KN_PANEL / e->width, panels = (s->vectors + per_panel - 1) / per_panel;
+        next = kn_address(e, t->right, kn_mul(e, t->panel_bytes, kn_i64(e, panels)));
+        while (t->next_shift < 6 && known_or(p->block, 48) / p->rows >> (t->next_shift + 1))
+            t->next_shift++;
+        share = LLVMConstIntGetSExtValue(t->panel_bytes) >> t->next_shift;
+    }
     for (int v = 0; v < p->variant_count; v++) {
         LLVMValueRef rows = kn_i64(e, p->variants[v]);
         kn_loop loop;
@@ -308,6 +318,8 @@ static void emit_tiles(kn_emitter *e, kn_pieces *x, kn_tile *t, const column_ste
         } else {
             t->left = kn_address(e, left, kn_mul(e, loop.index, t->row_step));
         }
+        if (next)
+            t->next = kn_address(e, next, kn_mul(e, loop.index, kn_i64(e, share / p->rows)));
         emit_tile(e, x, t, s, kn_add(e, m, loop.index));
         kn_loop_end(e, &loop, NULL);
         if (v + 1 < p->variant_count) {

@@ -46,6 +46,8 @@ typedef struct kn_tile {
     LLVMValueRef right;      /* the first panel */
     LLVMValueRef panel_bytes;
     int64_t ahead;           /* what is needed next lies so many bytes on; 0: in the next panels */
+    LLVMValueRef next;       /* of the next panels, where this tile's share begins; NULL: all is its */
+    int next_shift;          /* log2 of how many tiles share them */
 } kn_tile;
 
 int64_t kn_left_bytes(const kn_contraction *c); /* of an element of LINES */
@@ -57,6 +59,7 @@ LLVMValueRef kn_float_address(kn_emitter *e, LLVMValueRef base, LLVMValueRef ind
 /* ---- emit_llvm_formats.c: one step of a tile's sum, by format ---- */
 typedef struct kn_step {
     const kn_tile *t;
+    LLVMValueRef next; /* t->next at this tap */
     LLVMValueRef raw[KN_MAX_TILE], scales[KN_MAX_TILE]; /* of each vector */
 } kn_step;
 

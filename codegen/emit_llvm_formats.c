@@ -53,19 +53,28 @@ static void load_int4_scales(kn_emitter *e, kn_step *s, LLVMValueRef k) {
     }
 }
 
-/* While tiles of the first columns are summed, the panels of the next columns come from the third
- * level to the second: a tile of 14 rows takes 14 cycles for a line of each panel. With one row weights
- * are read once, in order; the processor sees that by itself where they are float32, but panels of
- * rounded ones are short (8 streams of 12 KB for 768 terms of int8), and it begins each anew. */
-static void prefetch_next(kn_emitter *e, const kn_tile *t, LLVMValueRef b, int64_t step) {
+/* While tiles of some columns are summed, the panels of the next columns come to the second-level cache,
+ * to each tile of the block its share: asked for by one tile alone they come faster than memory gives
+ * them, and that tile waits. With one row weights are read once, in order; the processor sees that by
+ * itself where they are float32, but panels of rounded ones are short (8 streams of 12 KB for 768 terms
+ * of int8), and it begins each anew. */
+static void prefetch_next(kn_emitter *e, const kn_step *s, LLVMValueRef b, int64_t step,
+                          LLVMValueRef k) {
+    const kn_tile *t = s->t;
     int panels = (t->vectors + per_panel(e) - 1) / per_panel(e);
     bool is_few = t->format == KN_FLOAT32 ? t->rows < 4 : t->rows > 1 && t->rows < 4;
     if (is_few || !LLVMIsConstant(t->panel_bytes))
         return;
+    int64_t term_bytes = kn_format_step_bytes(t->format) / kn_format_step(t->format) >> t->next_shift;
     LLVMTypeRef pointer = e->unit->pointer;
     for (int p = 0; p < panels; p++) {
-        LLVMValueRef at = kn_address(e, panel(e, t, b, t->ahead ? p : p + panels),
-                                     kn_i64(e, t->ahead + step * kn_format_step_bytes(t->format)));
+        LLVMValueRef at;
+        if (s->next)
+            at = kn_address(e, panel(e, t, s->next, p),
+                            kn_mul(e, k, kn_i64(e, term_bytes > 0 ? term_bytes : 1)));
+        else
+            at = kn_address(e, panel(e, t, b, t->ahead ? p : p + panels),
+                            kn_i64(e, t->ahead + step * kn_format_step_bytes(t->format)));
         LLVMValueRef i32s[3] = {LLVMConstInt(e->unit->i32, 0, 0), LLVMConstInt(e->unit->i32, 2, 0),
                                 LLVMConstInt(e->unit->i32, 1, 0)}; /* a read, second level, data */
         LLVMValueRef args[4] = {at, i32s[0], i32s[1], i32s[2]};
@@ -87,7 +96,7 @@ void kn_step_begin(kn_emitter *e, kn_step *s, LLVMValueRef b, int64_t step, LLVM
     }
     if (format == KN_INT4)
         load_int4_scales(e, s, k);
-    prefetch_next(e, s->t, b, step);
+    prefetch_next(e, s, b, step, k);
 }
 
 int kn_step_rounds(const kn_step *s, int64_t terms) {

@@ -18,6 +18,7 @@ typedef struct sum_state {
     int lanes, count;
     LLVMValueRef rows[KN_MAX_TILE]; /* of this tap; NULL entries: row 0 and a constant step */
     LLVMValueRef sums[KN_MAX_TILE];
+    LLVMValueRef next; /* of this tap: what is prefetched */
 } sum_state;
 
 static bool is_constant(LLVMValueRef v, int64_t *out) {
@@ -33,7 +34,7 @@ static void emit_step(kn_emitter *e, sum_state *s, LLVMValueRef at, LLVMValueRef
                       LLVMValueRef k, int64_t terms) {
     const kn_tile *t = s->t;
     LLVMValueRef columns[KN_MAX_TILE];
-    kn_step parts = {.t = t};
+    kn_step parts = {.t = t, .next = s->next};
     int64_t row_step = 0, first = step * kn_format_step(t->format);
     if (!t->table)
         is_constant(t->row_step, &row_step);
@@ -59,6 +60,10 @@ static LLVMValueRef emit_tap(kn_emitter *e, sum_state *s, LLVMValueRef b) {
     const kn_tile *t = s->t;
     int64_t length, row_step = 0, step = kn_format_step(t->format);
     int64_t step_bytes = kn_format_step_bytes(t->format);
+    if (t->next) {
+        LLVMValueRef behind = LLVMBuildPtrDiff2(e->b, e->unit->i8, b, t->right, "");
+        s->next = kn_address(e, t->next, LLVMBuildLShr(e->b, behind, kn_i64(e, t->next_shift), ""));
+    }
     /* Rows of lines overlap: unrolled, their common elements would be kept in registers that the
      * sums need. */
     bool overlaps = !t->table && is_constant(t->taps, &length) && length > 1 &&
