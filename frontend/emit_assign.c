@@ -115,8 +115,11 @@ static void store_field(emitter *E, ir_value *object, ir_class *c, ts_str name, 
         if (!type)
             type = ir_type_forget(E->m, value->type);
         em_add_field(E->fe, c, name, type);
+        ((ir_field *)(uintptr_t)em_find_field(c, name))->is_inferred = !declared && !(variable && variable->annotation);
         field = em_find_field(c, name);
     }
+    if (!ir_type_is_subtype(value->type, field->type) && em_learn_field(E, c, name, value->type))
+        return;
     value = em_coerce(E, value, field->type, 0, node, "the assigned value");
     if (!value)
         return;
@@ -282,8 +285,11 @@ void em_assign(emitter *E, const ast_node *target, em v, const ast_node *node) {
     switch (target->kind) {
     case AST_NAME: {
         size_t slot = (size_t)fe_map_get(&E->variables, target->text);
+        ir_value *global = slot ? NULL : em_global_object(E, target->text);
         if (slot)
             em_set_variable(E, slot - 1, v, node);
+        else if (global)
+            em_store_attribute(E, em_value(global), TS_STR("value"), v, NULL, node);
         break;
     }
     case AST_TUPLE:

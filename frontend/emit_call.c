@@ -248,8 +248,10 @@ em em_call_ir(emitter *E, ir_function *f, em_signature *s, ir_value *self, em_ar
                        s->count - (self ? 1 : 0), s->count - (self ? 1 : 0) == 1 ? "" : "s", args->count);
             return em_error();
         }
-    if (!f->return_type) {
-        EM_ERR(E, node, "%.*s calls itself: its return type must be annotated", TS_STR_ARG(f->name));
+    if (!f->return_type) { /* found from the paths that do not come here, then all is emitted anew */
+        E->fe->guessing = true;
+        E->fe->asked = s->function;
+        s->function->is_asked = true;
         return em_error();
     }
     em_place(E, node);

@@ -22,24 +22,6 @@ void em_note_empty(emitter *E, const ir_value *v, const ast_node *node) {
         fe_map_set(E->arena, &E->empty_displays, pointer_key(E, v->def), (void *)(uintptr_t)node);
 }
 
-static bool holds_tensor(const ir_type *t) {
-    if (t->kind == IR_TENSOR)
-        return true;
-    for (size_t i = 0; i < t->arg_count; i++)
-        if (holds_tensor(t->args[i]))
-            return true;
-    return false;
-}
-
-static const ir_type *joined(emitter *E, const ir_type *old, const ir_type *now) {
-    if (!old || old->kind != now->kind || holds_tensor(old))
-        return now; /* what was found before was not final itself */
-    if (old->kind == IR_LIST)
-        return ir_type_list(E->m, ir_type_join(E->m, old->args[0], now->args[0]));
-    return ir_type_dict(E->m, ir_type_join(E->m, old->args[0], now->args[0]),
-                        ir_type_join(E->m, old->args[1], now->args[1]));
-}
-
 static bool retype(emitter *E, const ir_value *v, const ir_type *want, int depth);
 
 /* The items that a list was made of and those appended to it. */
@@ -76,7 +58,7 @@ static bool retype(emitter *E, const ir_value *v, const ir_type *want, int depth
         if (!node)
             return op->opcode == IR_OP_LIST && retype_items(E, v, want->args[0], depth);
         const ir_type *old = fe_map_get(&E->fe->empty_types, key);
-        const ir_type *type = joined(E, old, ir_type_forget(E->m, want));
+        const ir_type *type = em_joined_empty(E, old, ir_type_forget(E->m, want));
         if (type == old || type == v->type)
             return false;
         fe_map_set(E->arena, &E->fe->empty_types, key, (void *)(uintptr_t)type);
@@ -86,6 +68,12 @@ static bool retype(emitter *E, const ir_value *v, const ir_type *want, int depth
     case IR_OP_CAST:
     case IR_OP_CHECK_CAST:
         return retype(E, op->operands[0], want, depth + 1);
+    case IR_OP_GET_ATTR:
+        return em_learn_empty_field(E, (ir_class *)(uintptr_t)op->operands[0]->type->class_, op->name, want);
+    case IR_OP_CONST: {
+        rt_value constant;
+        return ir_const_value(v, &constant) && em_learn_constant(E, constant, want);
+    }
     case IR_OP_LOOP:
         return v->index + 2 < op->operand_count && retype(E, op->operands[v->index + 2], want, depth + 1);
     case IR_OP_IF:

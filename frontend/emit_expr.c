@@ -310,7 +310,7 @@ ir_value *em_ir(emitter *E, em v, const ast_node *node, const ir_type *hint) {
     case EM_BINDING:
         if (v.binding->kind == FE_VALUE) {
             rt_value x = v.binding->value;
-            const ir_type *type = ir_type_of_value(E->m, x);
+            const ir_type *type = em_type_of_constant(E, x);
             const ir_type *h = x.tag == RT_TAG_LIST ? plain_hint(E, hint, IR_LIST)
                                : x.tag == RT_TAG_DICT ? plain_hint(E, hint, IR_DICT) : NULL;
             bool empty = (x.tag == RT_TAG_LIST && !x.as.list->count) ||
@@ -405,6 +405,9 @@ static em name(emitter *E, const ast_node *node) {
     if (E->function && E->function->is_class_method && E->function->node->parameters.count &&
         ts_str_equal(E->function->node->parameters.items[0].name, node->text))
         return em_binding(E, (fe_binding){.kind = FE_CLASS, .class_ = E->function->owner});
+    ir_value *global = em_global_object(E, node->text);
+    if (global)
+        return em_attribute_of(E, em_value(global), TS_STR("value"), node, false);
     fe_binding b = fe_scope_lookup(E->fe, E->scope, node->text);
     if (b.kind == FE_UNBOUND) {
         EM_ERR(E, node, "the name '%.*s' is not defined", TS_STR_ARG(node->text));
@@ -469,6 +472,8 @@ static em conditional(emitter *E, const ast_node *node, const ir_type *hint) {
         em_conversion_cost(E, b, hint, 0) >= 0)
         b = em_coerce(E, b, hint, 0, node, "the value");
     ir_value *v = em_choose_end(E, &choice, b, node);
+    if (em_is_guessing(E) && !(a && b)) /* a function that calls itself: what the other way gives */
+        return em_value(a || b ? em_uninitialized(E, a ? a->type : b->type) : NULL);
     return a && b ? em_value(v) : em_error();
 }
 

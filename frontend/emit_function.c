@@ -53,7 +53,8 @@ size_t em_add_slot(emitter *E, ts_str name) {
 static void collect_target(emitter *E, const ast_node *target) {
     switch (target->kind) {
     case AST_NAME:
-        em_add_slot(E, target->text);
+        if (!fe_map_get(&E->global_names, target->text))
+            em_add_slot(E, target->text);
         break;
     case AST_TUPLE:
     case AST_LIST:
@@ -121,6 +122,10 @@ static void collect_statement(emitter *E, const ast_node *s) {
         collect_nested(E, s);
         return;
     case AST_CLASS:
+        return;
+    case AST_GLOBAL:
+        for (size_t k = 0; k < s->list.count; k++)
+            fe_map_set(E->arena, &E->global_names, s->list.items[k]->text, E);
         return;
     case AST_TRY:
         for (size_t k = 0; k < s->list.count; k++) {
@@ -285,6 +290,7 @@ em_signature *em_signature_of(fe_context *fe, fe_function *f, ir_class *self_cla
     if (f->signature && !self_class)
         return f->signature;
     em_signature *s = TS_NEW(fe->arena, em_signature);
+    s->function = f;
     if (!self_class)
         f->signature = s;
     const ast_parameters *p = &f->node->parameters;
@@ -372,6 +378,23 @@ static void fall_off_end(emitter *E) {
     em_give_result(E, E->declared_return ? em_cast(E, none, E->declared_return) : none);
 }
 
+static void finish_type(emitter *E, ir_value **v, bool has_result) {
+    fe_function *f = E->function;
+    ir_function *out = E->f;
+    if (f && !E->declared_return && f->is_asked) {
+        const ir_type *found = ir_type_forget(E->m, (*v)->type);
+        if (has_result && E->env.state != EM_UNREACHABLE &&
+            !(f->learned_return && ir_type_is_subtype(found, f->learned_return)))
+            em_learn_result(E, f, found);
+        if (f->learned_return && ir_type_is_subtype((*v)->type, f->learned_return))
+            *v = em_cast(E, *v, f->learned_return);
+        else
+            *v = em_uninitialized(E, (*v)->type);
+    }
+    if (!out->return_type)
+        out->return_type = ir_type_forget(E->m, (*v)->type);
+}
+
 static void finish_function(emitter *E) {
     if (E->env.state == EM_LIVE) {
         em_slot *exited = &E->env.slots[EM_SLOT_EXITED];
@@ -398,8 +421,7 @@ static void finish_function(emitter *E) {
         v = result->v.value;
     else
         v = em_uninitialized(E, E->declared_return ? E->declared_return : em_simple(E, IR_NONE));
-    if (!E->f->return_type)
-        E->f->return_type = ir_type_forget(E->m, v->type);
+    finish_type(E, &v, result->is_set);
     ir_build_return(&E->b, &v, 1);
 }
 
@@ -462,7 +484,8 @@ ir_function *em_emit_function(fe_context *fe, fe_function *function, ir_class *s
     ir_function *f = ir_function_make(fe->module, unique);
     f->is_library = function->is_library;
     f->place = ast_place(function->node);
-    f->return_type = s->returns;
+    f->return_type = s->returns ? s->returns : function->learned_return;
+    fe_note_emitted(fe, function);
     if (early_out)
         *early_out = f;
     fe_diagnostics *diagnostics = fe->diagnostics;
@@ -470,7 +493,7 @@ ir_function *em_emit_function(fe_context *fe, fe_function *function, ir_class *s
     for (int attempt = 0; emit_once(fe, function, self_class, s, f) && attempt < 40; attempt++) {
         while (f->body->last)
             ir_op_remove(f->body->last);
-        f->return_type = s->returns;
+        f->return_type = s->returns ? s->returns : function->learned_return;
         diagnostics->count = saved_count;
         diagnostics->error_count = saved_errors;
     }

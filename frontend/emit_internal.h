@@ -106,6 +106,7 @@ typedef struct emitter {
     fe_scope *scope;
     ir_class *self_class;
     fe_map variables; /* name -> slot + 1 */
+    fe_map global_names; /* of `global` statements */
     size_t slot_count;
     fe_map failed_names; /* targets whose value had an error: reading them is not told again */
     ts_str *slot_names;
@@ -156,6 +157,7 @@ typedef struct em_parameter {
     int64_t fixed_length;
 } em_parameter;
 typedef struct em_signature {
+    fe_function *function;
     em_parameter *parameters;
     size_t count;
     const ir_type *returns; /* NULL: found from the body */
@@ -224,6 +226,20 @@ void em_note_empty(emitter *E, const ir_value *v, const ast_node *node);
 bool em_retype_empty(emitter *E, const ir_value *v, const ir_type *want);
 bool em_retype_list(emitter *E, const ir_value *list, const ir_value *item);
 bool em_retype_dict(emitter *E, const ir_value *dict, const ir_value *key, const ir_value *value);
+
+/* ---- emit_learn.c: types found by use; true: all is emitted anew ---- */
+void fe_relearn(struct fe_context *fe);
+const ir_type *em_joined_empty(emitter *E, const ir_type *old, const ir_type *now);
+bool em_learn_field(emitter *E, ir_class *c, ts_str name, const ir_type *found);
+bool em_learn_empty_field(emitter *E, ir_class *c, ts_str name, const ir_type *want);
+const ir_type *em_type_of_constant(emitter *E, rt_value v);
+bool em_learn_constant(emitter *E, rt_value v, const ir_type *want);
+ir_value *em_global_object(emitter *E, ts_str name); /* NULL: no name that `global` writes */
+bool em_make_global(emitter *E, ts_str name, const ast_node *node);
+bool em_learn_result(emitter *E, fe_function *f, const ir_type *found);
+void fe_note_emitted(struct fe_context *fe, fe_function *f);
+void fe_forget_functions(struct fe_context *fe);
+static inline bool em_is_guessing(const emitter *E) { return E->fe->relearn || E->fe->guessing; }
 
 /* ---- emit_set.c: sets are dicts from items to None ---- */
 bool em_is_set_type(const ir_type *t);

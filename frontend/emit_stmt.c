@@ -49,6 +49,10 @@ void em_return_value(emitter *E, const ast_node *value, const ast_node *node) {
                                                           : em_expression_ir(E, value, E->declared_return);
     if (v && E->declared_return)
         v = em_coerce(E, v, E->declared_return, 0, value ? value : node, "the returned value");
+    if (!v && em_is_guessing(E) && !E->declared_return) {
+        E->env.state = EM_UNREACHABLE;
+        return;
+    }
     if (!v)
         v = em_uninitialized(E, E->declared_return ? E->declared_return : em_simple(E, IR_NONE));
     em_give_result(E, v);
@@ -449,7 +453,8 @@ static void statement(emitter *E, const ast_node *s) {
         E->env.state = EM_EXITED;
         break;
     case AST_GLOBAL:
-        EM_UNSUPPORTED(E, s, "global is not supported yet: module level is constant once compiled");
+        for (size_t i = 0; i < s->list.count; i++)
+            em_make_global(E, s->list.items[i]->text, s);
         break;
     case AST_PASS:
     case AST_NONLOCAL:
@@ -495,6 +500,8 @@ void em_statements(emitter *E, const ast_list *list, size_t from) {
         E->depth--;
         return;
     }
+    if (E->fe->relearn)
+        E->env.state = EM_UNREACHABLE;
     for (size_t i = from; i < list->count && E->env.state == EM_LIVE; i++) {
         if (em_flag_is_dynamic(E, EM_SLOT_EXITED)) {
             rest_if_live(E, list, i);

@@ -3,7 +3,7 @@
 
 #include "frontend/archive/archive.h"
 
-enum { CALL_BUDGET = 200000000, CALL_DEPTH = 500 };
+enum { CALL_BUDGET = 200000000, CALL_DEPTH = 500, MAX_ATTEMPTS = 200 };
 
 fe_context *fe_context_make(ir_module *module, const fe_options *options,
                             fe_diagnostics *diagnostics) {
@@ -255,6 +255,27 @@ static void emit_dynamic_methods(fe_context *fe) {
         }
 }
 
+/* Emits all; anew as long as something is found out about types (emit_learn.c). */
+static ts_status make_entries(fe_context *fe, const ts_str *entries, size_t count) {
+    size_t saved_count = fe->diagnostics->count, saved_errors = fe->diagnostics->error_count;
+    for (int attempt = 0;; attempt++) {
+        ts_status status = NULL;
+        for (size_t i = 0; i < count && !status && !fe->relearn; i++)
+            status = make_entry(fe, entries[i], i == 0);
+        if (!status && !fe->relearn)
+            emit_dynamic_methods(fe);
+        if (fe->guessing && !fe->relearn)
+            fe_report(fe->diagnostics, FE_ERROR, TS_ERR_TYPE, fe->asked->node,
+                      "%.*s calls itself: its return type must be annotated", TS_STR_ARG(fe->asked->bare_name));
+        if (!fe->relearn || attempt == MAX_ATTEMPTS)
+            return status;
+        ts_status_release(status);
+        fe->diagnostics->count = saved_count;
+        fe->diagnostics->error_count = saved_errors;
+        fe_forget_functions(fe);
+    }
+}
+
 static ts_status load_source(fe_context *fe, ts_str path, const ts_mapped_file *file) {
     ts_str text = ts_arena_str(fe->arena, (ts_str){(const char *)file->data, file->length});
     fe_source *source;
@@ -278,12 +299,7 @@ ts_status fe_load(fe_context *fe) {
     const ts_str *entries = fe->options->entry_count ? fe->options->entries : &forward;
     size_t count = fe->options->entry_count ? fe->options->entry_count : 1;
     TS_TRY(check_input_entries(fe, entries, count));
-    for (size_t i = 0; i < count; i++) {
-        status = make_entry(fe, entries[i], i == 0);
-        if (status)
-            return status;
-    }
-    emit_dynamic_methods(fe);
+    TS_TRY(make_entries(fe, entries, count));
     if (fe->diagnostics->error_count)
         return fe_diagnostics_status(fe->diagnostics);
     return ir_verify_module(fe->module);

@@ -93,6 +93,8 @@ struct fe_function {
     ir_function *ir;       /* free and static functions, methods of non-modules: emitted once */
     bool is_emitting;
     struct em_signature *signature; /* the emitter's own */
+    bool is_asked;                  /* called while its own result is not known */
+    const ir_type *learned_return;  /* of one that calls itself without an annotation */
 };
 
 /* ---- classes ---- */
@@ -186,6 +188,12 @@ struct fe_context {
     fe_map builtin_functions;   /* made for a class: key -> fe_binding* */
     fe_map empty_types;         /* [] and {} without annotation, by node -> ir_type* (emit_empty.c) */
     fe_map dynamic_methods;     /* names of methods called by the object's own class */
+    fe_map value_types;         /* empty lists and dicts of the module level -> ir_type* (emit_learn.c) */
+    fe_map globals;             /* names that `global` writes -> rt_value* of the object that holds them */
+    fe_map emitted;             /* fe_function* with IR */
+    bool relearn;               /* a type was found out: everything is emitted anew, errors do not count */
+    fe_function *asked;         /* the last of them */
+    bool guessing;              /* a function calls itself and its result is not known yet: as relearn, later */
     fe_scope *scope;            /* the script's module level, or the archive's */
     fe_class *module_class;     /* torch.nn.Module */
     void (*cleanup[8])(struct fe_context *); /* run by fe_context_deinit, last first */

@@ -296,7 +296,8 @@ static ts_status finish_module(evaluator *ev, rt_object *o, ev_instance *i, int 
         bool is_final = false;
         *f = (ir_field){.name = i->names[k],
                         .is_parameter = i->fields[k].kind == EV_PARAMETER,
-                        .is_buffer = i->fields[k].kind == EV_BUFFER};
+                        .is_buffer = i->fields[k].kind == EV_BUFFER,
+                        .is_inferred = !declared(class_, i, k).annotation};
         if (is_data(v, 0))
             f->type = field_type(ev, class_, i, k, v, &is_final);
         if (f->type && f->type->kind == IR_LIST && f->type->args[0]->kind == IR_ANY &&

@@ -130,6 +130,7 @@ typedef struct ir_field {
     ts_str name;
     const ir_type *type;
     bool is_parameter, is_buffer, is_constant;
+    bool is_inferred; /* not annotated: the front end may find a wider type */
     rt_value constant; /* where is_constant: Final[...] in the class text */
 } ir_field;
 

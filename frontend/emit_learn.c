@@ -1,0 +1,193 @@
+/* frontend/emit_learn.c - what one function's code tells of types that others are made with.
+ *
+ * A field that __init__ leaves empty or None, a list of the module level, a name that `global` writes, the
+ * result of a function that calls itself: their types are found where they are used. What was found is
+ * kept, all functions are dropped, and the program is emitted anew (fe_load). */
+#include "frontend/emit_internal.h"
+
+static ts_str pointer_key(fe_context *fe, const void *p) {
+    return (ts_str){ts_arena_copy(fe->arena, (const char *)&p, sizeof p), sizeof p};
+}
+
+static bool holds_tensor(const ir_type *t) {
+    if (t->kind == IR_TENSOR)
+        return true;
+    for (size_t i = 0; i < t->arg_count; i++)
+        if (holds_tensor(t->args[i]))
+            return true;
+    return false;
+}
+
+const ir_type *em_joined_empty(emitter *E, const ir_type *old, const ir_type *now) {
+    if (!old || old->kind != now->kind || holds_tensor(old))
+        return now; /* what was found before was not final itself */
+    if (old->kind == IR_LIST)
+        return ir_type_list(E->m, ir_type_join(E->m, old->args[0], now->args[0]));
+    return ir_type_dict(E->m, ir_type_join(E->m, old->args[0], now->args[0]),
+                        ir_type_join(E->m, old->args[1], now->args[1]));
+}
+
+void fe_relearn(fe_context *fe) { fe->relearn = true; }
+
+/* ---- fields ---- */
+
+static bool set_field_type(emitter *E, ir_class *c, ts_str name, const ir_type *type) {
+    ir_field *fields = TS_NEW_ARRAY(E->arena, ir_field, c->field_count + 1);
+    bool found = false;
+    for (size_t i = 0; i < c->field_count; i++) {
+        fields[i] = c->fields[i];
+        if (!ts_str_equal(fields[i].name, name) || !fields[i].is_inferred || fields[i].is_constant ||
+            fields[i].type == type)
+            continue;
+        fields[i].type = type;
+        found = true;
+    }
+    if (found) {
+        fe_ir_class_set_fields(E->fe, c, fields, c->field_count);
+        fe_relearn(E->fe);
+    }
+    return found;
+}
+
+static bool is_number(const ir_type *t) {
+    return t->kind == IR_INT || t->kind == IR_FLOAT || t->kind == IR_NUMBER;
+}
+
+bool em_learn_field(emitter *E, ir_class *c, ts_str name, const ir_type *found) {
+    const ir_field *f = em_find_field(c, name);
+    if (!f)
+        return false;
+    const ir_type *now = ir_type_forget(E->m, found);
+    const ir_type *type = is_number(f->type) && is_number(now) ? em_simple(E, IR_NUMBER)
+                                                               : ir_type_forget(E->m, ir_type_join(E->m, f->type, now));
+    return set_field_type(E, c, name, type);
+}
+
+bool em_learn_empty_field(emitter *E, ir_class *c, ts_str name, const ir_type *want) {
+    const ir_field *f = em_find_field(c, name);
+    if (!f)
+        return false;
+    const ir_type *old = ir_type_without_none(E->m, f->type);
+    if (old->kind != want->kind)
+        return false;
+    const ir_type *type = em_joined_empty(E, old, ir_type_forget(E->m, want));
+    if (old != f->type)
+        type = ir_type_optional(E->m, type);
+    return set_field_type(E, c, name, type);
+}
+
+/* ---- values of the module level ---- */
+
+static const void *identity(rt_value v) {
+    return v.tag == RT_TAG_LIST || v.tag == RT_TAG_DICT ? v.as.pointer : NULL;
+}
+
+const ir_type *em_type_of_constant(emitter *E, rt_value v) {
+    const void *id = identity(v);
+    const ir_type *known = id ? fe_map_get(&E->fe->value_types, pointer_key(E->fe, id)) : NULL;
+    return known ? known : ir_type_of_value(E->m, v);
+}
+
+bool em_learn_constant(emitter *E, rt_value v, const ir_type *want) {
+    const void *id = identity(v);
+    if (!id)
+        return false;
+    const ir_type *old = em_type_of_constant(E, v);
+    const ir_type *type = em_joined_empty(E, old, ir_type_forget(E->m, want));
+    if (old->kind != want->kind || type == old)
+        return false;
+    fe_map_set(E->arena, &E->fe->value_types, pointer_key(E->fe, id), (void *)(uintptr_t)type);
+    fe_relearn(E->fe);
+    return true;
+}
+
+/* ---- names that `global` writes: objects with one field, so that they are state of a session ---- */
+
+static ts_str global_key(emitter *E, ts_str name) {
+    const fe_scope *scope = E->scope;
+    while (scope->parent)
+        scope = scope->parent;
+    return ts_arena_format(E->arena, "%p.%.*s", (const void *)scope, (int)name.length, name.data);
+}
+
+ir_value *em_global_object(emitter *E, ts_str name) {
+    if (!E->fe->globals.count)
+        return NULL;
+    const rt_value *object = fe_map_get(&E->fe->globals, global_key(E, name));
+    return object ? ir_build_const(&E->b, *object) : NULL;
+}
+
+bool em_make_global(emitter *E, ts_str name, const ast_node *node) {
+    ts_str key = global_key(E, name);
+    if (fe_map_get(&E->fe->globals, key))
+        return true;
+    const fe_scope *scope = E->scope;
+    while (scope->parent)
+        scope = scope->parent;
+    const fe_binding *b = fe_map_get(&scope->names, name);
+    if (b && b->kind != FE_VALUE) {
+        EM_UNSUPPORTED(E, node, "global %.*s of a function or class is not supported yet", TS_STR_ARG(name));
+        return false;
+    }
+    ts_str class_name = ts_arena_format(E->arena, "global.%.*s", (int)name.length, name.data);
+    for (int i = 1; ir_class_find(E->m, class_name); i++)
+        class_name = ts_arena_format(E->arena, "global_%d.%.*s", i, (int)name.length, name.data);
+    ir_class *c = ir_class_make(E->m, class_name, RT_CLASS_PLAIN);
+    ir_field field = {.name = TS_STR("value"), .is_inferred = true,
+                      .type = b ? ir_type_forget(E->m, ir_type_of_value(E->m, b->value)) : em_simple(E, IR_NONE)};
+    fe_ir_class_set_fields(E->fe, c, &field, 1);
+    rt_value *object = TS_NEW(E->arena, rt_value);
+    ts_status status = rt_object_make(&c->base, object);
+    if (status) {
+        ts_status_release(status);
+        return false;
+    }
+    rt_assign(&object->as.object->fields[0], b ? rt_retain(b->value) : (rt_value){.tag = RT_TAG_UNINITIALIZED});
+    ir_module_retain(E->m, *object);
+    rt_release(*object);
+    fe_map_set(E->arena, &E->fe->globals, key, object);
+    fe_relearn(E->fe); /* what reads it was emitted with its first value */
+    return true;
+}
+
+/* ---- results of functions that call themselves ---- */
+
+bool em_learn_result(emitter *E, fe_function *f, const ir_type *found) {
+    const ir_type *type = ir_type_forget(E->m, f->learned_return ? ir_type_join(E->m, f->learned_return, found)
+                                                                 : found);
+    if (type == f->learned_return)
+        return false;
+    f->learned_return = type;
+    fe_relearn(E->fe);
+    return true;
+}
+
+/* ---- anew ---- */
+
+static void forget_function(fe_function *f) {
+    f->ir = NULL;
+    f->is_emitting = false;
+    for (size_t i = 0; i < f->variants.count; i++)
+        forget_function(f->variants.values[i]);
+}
+
+void fe_note_emitted(fe_context *fe, fe_function *f) {
+    fe_map_set(fe->arena, &fe->emitted, pointer_key(fe, f), f);
+}
+
+void fe_forget_functions(fe_context *fe) {
+    ir_module *m = fe->module;
+    while (m->functions)
+        ir_function_remove(m, m->functions);
+    for (size_t i = 0; i < fe->emitted.count; i++)
+        forget_function(fe->emitted.values[i]);
+    size_t kept = 0;
+    for (size_t i = 0; i < m->class_count; i++) {
+        ir_class *c = m->classes[i];
+        c->method_count = 0;
+        if (c->frontend || !ts_str_starts_with(c->base.name, "try_state"))
+            m->classes[kept++] = c;
+    }
+    m->class_count = kept;
+    fe->relearn = fe->guessing = false;
+}
