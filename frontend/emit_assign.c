@@ -117,6 +117,8 @@ static void store_field(emitter *E, ir_value *object, ir_class *c, ts_str name, 
         em_add_field(E->fe, c, name, type);
         ((ir_field *)(uintptr_t)em_find_field(c, name))->is_inferred = !declared && !(variable && variable->annotation);
         field = em_find_field(c, name);
+        if (variable && variable->initial)
+            fe_relearn(E->fe); /* objects begin with the class's value */
     }
     if (!ir_type_is_subtype(value->type, field->type) && em_learn_field(E, c, name, value->type))
         return;
@@ -129,9 +131,29 @@ static void store_field(emitter *E, ir_value *object, ir_class *c, ts_str name, 
     op->name = field->name;
 }
 
+/* Class.name = value: the attribute is state of the session. */
+static bool assign_class_attribute(emitter *E, fe_class *c, ts_str name, em v, const ast_node *node) {
+    fe_class_variable *variable = NULL;
+    for (size_t i = 0; i < c->variable_count; i++)
+        if (ts_str_equal(c->variables[i].name, name))
+            variable = &c->variables[i];
+    if (!variable)
+        return false;
+    ir_value *state = em_class_state(E, c, name);
+    if (!state) {
+        em old = em_attribute_of(E, em_binding(E, (fe_binding){.kind = FE_CLASS, .class_ = c}), name, node, false);
+        return old.kind != EM_ERROR && variable->is_evaluated && em_make_class_state(E, c, name, variable->value);
+    }
+    em_store_attribute(E, em_value(state), TS_STR("value"), v, NULL, node);
+    return true;
+}
+
 void em_store_attribute(emitter *E, em object, ts_str name, em v, const ir_type *declared,
                         const ast_node *node) {
     if (object.kind == EM_ERROR || v.kind == EM_ERROR)
+        return;
+    fe_class *class_ = object.kind == EM_BINDING && object.binding->kind == FE_CLASS ? object.binding->class_ : NULL;
+    if (class_ && class_->kind == RT_CLASS_PLAIN && assign_class_attribute(E, class_, name, v, node))
         return;
     if (object.kind != EM_VALUE) {
         EM_UNSUPPORTED(E, node, "assignment to the attribute '%.*s' of this is not supported yet",

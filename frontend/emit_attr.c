@@ -38,6 +38,13 @@ static bool class_value(emitter *E, fe_class *c, ts_str name, em *out) {
         rt_release(v->value);
         v->is_evaluated = true;
     }
+    for (size_t i = 0; i <= c->ancestor_count && E->fe->globals.count; i++) {
+        ir_value *state = em_class_state(E, i ? c->ancestors[i - 1] : c, name);
+        if (state) {
+            *out = em_attribute_of(E, em_value(state), TS_STR("value"), NULL, false);
+            return true;
+        }
+    }
     *out = em_of_value(E, v->value);
     return true;
 }

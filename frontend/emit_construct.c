@@ -116,6 +116,18 @@ ir_value *em_new_object(emitter *E, ir_class *c) {
     return op->results[0];
 }
 
+/* Fields that are attributes of the class, too, begin with its value. */
+static void class_values(emitter *E, fe_class *c, const ir_class *ir, ir_value *object, const ast_node *node) {
+    for (size_t i = 0; i < ir->field_count && !c->is_dataclass; i++) {
+        const ir_field *f = &ir->fields[i];
+        fe_class_variable *variable = fe_class_find_variable(c, f->name);
+        if (!variable || !variable->initial || f->is_constant)
+            continue;
+        em value = em_attribute_of(E, em_binding(E, (fe_binding){.kind = FE_CLASS, .class_ = c}), f->name, node, true);
+        em_store_attribute(E, em_value(object), f->name, value, NULL, node);
+    }
+}
+
 em em_construct(emitter *E, fe_class *c, em_arguments *args, const ast_node *node) {
     if (c->kind == RT_CLASS_EXCEPTION)
         return exception_of(E, c, args, node);
@@ -166,6 +178,7 @@ em em_construct(emitter *E, fe_class *c, em_arguments *args, const ast_node *nod
         return em_value(object);
     }
     ir_value *object = em_new_object(E, ir);
+    class_values(E, c, ir, object, node);
     if (!init) {
         if (args->count) {
             EM_ERR(E, node, "%.*s() takes no arguments", TS_STR_ARG(c->bare_name));

@@ -44,6 +44,9 @@ em em_of_value(emitter *E, rt_value v) {
             items[i] = em_of_value(E, values[i]);
         return (em){.kind = EM_TUPLE, .items = items, .count = count};
     }
+    ir_value *state = em_changed_constant(E, v);
+    if (state)
+        return em_attribute_of(E, em_value(state), TS_STR("value"), NULL, false);
     fe_binding *copy = TS_NEW(E->arena, fe_binding);
     *copy = (fe_binding){.kind = FE_VALUE, .value = v};
     return (em){.kind = EM_BINDING, .binding = copy};

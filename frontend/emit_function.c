@@ -472,6 +472,8 @@ static bool emit_once(fe_context *fe, fe_function *function, ir_class *self_clas
         em_statements(E, &node->body, 0);
     }
     finish_function(E);
+    if (node->source && !node->source->is_archive && !function->is_library)
+        em_note_changed_constants(E, f->body);
     function->is_emitting = false;
     return E->restart;
 }
@@ -488,6 +490,7 @@ ir_function *em_emit_function(fe_context *fe, fe_function *function, ir_class *s
     fe_note_emitted(fe, function);
     if (early_out)
         *early_out = f;
+    fe->emit_depth++;
     fe_diagnostics *diagnostics = fe->diagnostics;
     size_t saved_count = diagnostics->count, saved_errors = diagnostics->error_count;
     for (int attempt = 0; emit_once(fe, function, self_class, s, f) && attempt < 40; attempt++) {
@@ -497,6 +500,7 @@ ir_function *em_emit_function(fe_context *fe, fe_function *function, ir_class *s
         diagnostics->count = saved_count;
         diagnostics->error_count = saved_errors;
     }
+    fe->emit_depth--;
     return f;
 }
 

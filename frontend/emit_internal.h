@@ -236,6 +236,10 @@ const ir_type *em_type_of_constant(emitter *E, rt_value v);
 bool em_learn_constant(emitter *E, rt_value v, const ir_type *want);
 ir_value *em_global_object(emitter *E, ts_str name); /* NULL: no name that `global` writes */
 bool em_make_global(emitter *E, ts_str name, const ast_node *node);
+ir_value *em_class_state(emitter *E, const fe_class *c, ts_str name);
+bool em_make_class_state(emitter *E, const fe_class *c, ts_str name, rt_value v);
+ir_value *em_changed_constant(emitter *E, rt_value v);
+void em_note_changed_constants(emitter *E, const ir_block *b);
 bool em_learn_result(emitter *E, fe_function *f, const ir_type *found);
 void fe_note_emitted(struct fe_context *fe, fe_function *f);
 void fe_forget_functions(struct fe_context *fe);

@@ -101,7 +101,10 @@ bool em_learn_constant(emitter *E, rt_value v, const ir_type *want) {
     return true;
 }
 
-/* ---- names that `global` writes: objects with one field, so that they are state of a session ---- */
+/* ---- state of the module level: objects with one field each, so that they are state of a session ----
+ *
+ * Names that `global` writes, class attributes that are assigned, and lists and dicts of the module level
+ * (or of a class) that some function changes. */
 
 static ts_str global_key(emitter *E, ts_str name) {
     const fe_scope *scope = E->scope;
@@ -110,17 +113,50 @@ static ts_str global_key(emitter *E, ts_str name) {
     return ts_arena_format(E->arena, "%p.%.*s", (const void *)scope, (int)name.length, name.data);
 }
 
-ir_value *em_global_object(emitter *E, ts_str name) {
-    if (!E->fe->globals.count)
-        return NULL;
-    const rt_value *object = fe_map_get(&E->fe->globals, global_key(E, name));
+static ir_value *state_of(emitter *E, ts_str key) {
+    const rt_value *object = E->fe->globals.count ? fe_map_get(&E->fe->globals, key) : NULL;
     return object ? ir_build_const(&E->b, *object) : NULL;
 }
 
-bool em_make_global(emitter *E, ts_str name, const ast_node *node) {
-    ts_str key = global_key(E, name);
+ir_value *em_global_object(emitter *E, ts_str name) {
+    return E->fe->globals.count ? state_of(E, global_key(E, name)) : NULL;
+}
+
+ir_value *em_class_state(emitter *E, const fe_class *c, ts_str name) {
+    if (!E->fe->globals.count)
+        return NULL;
+    return state_of(E, ts_arena_format(E->arena, "%p:%.*s", (const void *)c, (int)name.length, name.data));
+}
+
+ir_value *em_changed_constant(emitter *E, rt_value v) {
+    return E->fe->globals.count && identity(v) ? state_of(E, pointer_key(E->fe, identity(v))) : NULL;
+}
+
+/* type: NULL where the value says nothing. */
+static bool make_state(emitter *E, ts_str key, ts_str name, const rt_value *value, const ir_type *type) {
     if (fe_map_get(&E->fe->globals, key))
         return true;
+    ts_str class_name = ts_arena_format(E->arena, "global.%.*s", (int)name.length, name.data);
+    for (int i = 1; ir_class_find(E->m, class_name); i++)
+        class_name = ts_arena_format(E->arena, "global_%d.%.*s", i, (int)name.length, name.data);
+    ir_class *c = ir_class_make(E->m, class_name, RT_CLASS_PLAIN);
+    ir_field field = {.name = TS_STR("value"), .is_inferred = true, .type = type ? type : em_simple(E, IR_NONE)};
+    fe_ir_class_set_fields(E->fe, c, &field, 1);
+    rt_value *object = TS_NEW(E->arena, rt_value);
+    ts_status status = rt_object_make(&c->base, object);
+    if (status) {
+        ts_status_release(status);
+        return false;
+    }
+    rt_assign(&object->as.object->fields[0], value ? rt_retain(*value) : (rt_value){.tag = RT_TAG_UNINITIALIZED});
+    ir_module_retain(E->m, *object);
+    rt_release(*object);
+    fe_map_set(E->arena, &E->fe->globals, key, object);
+    fe_relearn(E->fe); /* what reads it was emitted with its first value */
+    return true;
+}
+
+bool em_make_global(emitter *E, ts_str name, const ast_node *node) {
     const fe_scope *scope = E->scope;
     while (scope->parent)
         scope = scope->parent;
@@ -129,25 +165,34 @@ bool em_make_global(emitter *E, ts_str name, const ast_node *node) {
         EM_UNSUPPORTED(E, node, "global %.*s of a function or class is not supported yet", TS_STR_ARG(name));
         return false;
     }
-    ts_str class_name = ts_arena_format(E->arena, "global.%.*s", (int)name.length, name.data);
-    for (int i = 1; ir_class_find(E->m, class_name); i++)
-        class_name = ts_arena_format(E->arena, "global_%d.%.*s", i, (int)name.length, name.data);
-    ir_class *c = ir_class_make(E->m, class_name, RT_CLASS_PLAIN);
-    ir_field field = {.name = TS_STR("value"), .is_inferred = true,
-                      .type = b ? ir_type_forget(E->m, ir_type_of_value(E->m, b->value)) : em_simple(E, IR_NONE)};
-    fe_ir_class_set_fields(E->fe, c, &field, 1);
-    rt_value *object = TS_NEW(E->arena, rt_value);
-    ts_status status = rt_object_make(&c->base, object);
-    if (status) {
-        ts_status_release(status);
-        return false;
+    return make_state(E, global_key(E, name), name, b ? &b->value : NULL,
+                      b ? ir_type_forget(E->m, em_type_of_constant(E, b->value)) : NULL);
+}
+
+bool em_make_class_state(emitter *E, const fe_class *c, ts_str name, rt_value v) {
+    ts_str key = ts_arena_format(E->arena, "%p:%.*s", (const void *)c, (int)name.length, name.data);
+    return make_state(E, key, name, &v, ir_type_forget(E->m, em_type_of_constant(E, v)));
+}
+
+static void note_changed(emitter *E, const ir_op *op) {
+    if (op->opcode != IR_OP_CORE || !(ir_effects(op) & IR_EFFECT_WRITES))
+        return;
+    const ir_schema *s = ir_schema_of(E->m, op->core);
+    for (size_t i = 0; i < op->operand_count && i < s->arg_count; i++) {
+        const ir_value *v = op->operands[i];
+        rt_value constant;
+        if (s->args[i].is_written && ir_const_value(v, &constant) && identity(constant))
+            make_state(E, pointer_key(E->fe, identity(constant)), TS_STR("container"), &constant, v->type);
     }
-    rt_assign(&object->as.object->fields[0], b ? rt_retain(b->value) : (rt_value){.tag = RT_TAG_UNINITIALIZED});
-    ir_module_retain(E->m, *object);
-    rt_release(*object);
-    fe_map_set(E->arena, &E->fe->globals, key, object);
-    fe_relearn(E->fe); /* what reads it was emitted with its first value */
-    return true;
+}
+
+/* At the end of a function of a script. */
+void em_note_changed_constants(emitter *E, const ir_block *b) {
+    for (const ir_op *op = b->first; op && !E->fe->relearn; op = op->next) {
+        note_changed(E, op);
+        for (size_t i = 0; i < op->region_count; i++)
+            em_note_changed_constants(E, op->regions[i]);
+    }
 }
 
 /* ---- results of functions that call themselves ---- */

@@ -36,22 +36,32 @@ static ts_status run(fe_context *fe, const ir_function *f, const rt_value *args,
     return ir_evaluate(fe->module, f, args, count, &options, out);
 }
 
+static ir_function *function_for(fe_context *fe, fe_function *function, const rt_value *args, size_t count) {
+    bool is_method = function->owner && !function->is_static && count && args[0].tag == RT_TAG_OBJECT;
+    if (is_method && args[0].as.object->class_->info)
+        return fe_method_ir(fe, (ir_class *)(uintptr_t)args[0].as.object->class_->info, function->bare_name);
+    return fe_function_ir(fe, function);
+}
+
 ts_status fe_call_function(fe_context *fe, fe_function *function, const rt_value *args,
                            size_t count, rt_value *out) {
     *out = rt_none();
-    ir_function *f;
-    if (function->owner && !function->is_static && count && args[0].tag == RT_TAG_OBJECT &&
-        args[0].as.object->class_->info)
-        f = fe_method_ir(fe, (ir_class *)(uintptr_t)args[0].as.object->class_->info, function->bare_name);
-    else
-        f = fe_function_ir(fe, function);
+    ir_function *f = NULL;
+    size_t saved_count = fe->diagnostics->count, saved_errors = fe->diagnostics->error_count;
+    for (int attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
+        f = function_for(fe, function, args, count);
+        if (!fe->relearn || fe->emit_depth) /* inside another's emission: that begins anew, too */
+            break;
+        fe->diagnostics->count = saved_count;
+        fe->diagnostics->error_count = saved_errors;
+        fe_forget_functions(fe);
+    }
     if (!f) {
         ts_status status = fe_diagnostics_status(fe->diagnostics);
         return status ? status : ts_error_make(TS_ERR_TYPE, "%.*s has errors", TS_STR_ARG(function->name));
     }
     return run(fe, f, args, count, out);
 }
-
 ts_status fe_call_operator(fe_context *fe, ts_str name, const fe_value_argument *args, size_t count,
                            rt_value *out) {
     *out = rt_none();

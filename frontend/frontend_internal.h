@@ -192,6 +192,7 @@ struct fe_context {
     fe_map globals;             /* names that `global` writes -> rt_value* of the object that holds them */
     fe_map emitted;             /* fe_function* with IR */
     bool relearn;               /* a type was found out: everything is emitted anew, errors do not count */
+    int emit_depth;             /* functions under way */
     fe_function *asked;         /* the last of them */
     bool guessing;              /* a function calls itself and its result is not known yet: as relearn, later */
     fe_scope *scope;            /* the script's module level, or the archive's */

@@ -4,7 +4,7 @@ from torch import Tensor, nn
 class Net(nn.Module):
     def __init__(self):
         super().__init__()
-        self.count = 0
+        self.count: int = 0
     def forward(self, x: Tensor):
         self.count = "many"
         return x

@@ -1,4 +1,4 @@
 # RUN: tsc %s --entry f
-# ERROR: 4:32: f calls itself: its return type must be annotated
+# ERROR: 3:1: f calls itself: its return type must be annotated
 def f(n: int):
-    return 1 if n < 2 else n * f(n - 1)
+    return n * f(n - 1)
