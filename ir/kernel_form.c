@@ -417,7 +417,8 @@ bool ir_is_concat(const ir_op *op) {
     return same_name(name, "cat") || same_name(name, "concat") || same_name(name, "stack");
 }
 
-/* A few tensors of one dtype that together are known to make the result. */
+/* A few tensors of one dtype that together make the result: their sizes are known to fit, or are
+ * numbers that the host program can compare (passes/check_concat.c). */
 static bool concat_fits(ir_module *m, const ir_op *op) {
     enum { MAX_PARTS = 16 };
     const ir_value *list = op->operands[0];
@@ -439,7 +440,11 @@ static bool concat_fits(ir_module *m, const ir_op *op) {
         for (int d = 0, e = 0; d < r->rank; d++) {
             if (d == dim && stacks)
                 continue;
-            if (d != dim && !ir_dim_same(m, t->dims[e], r->dims[d]))
+            bool fits = ir_dim_same(m, t->dims[e], r->dims[d]);
+            bool is_open = !stacks && t->dims[e] != RT_DIM_UNKNOWN &&
+                           r->dims[d] != RT_DIM_UNKNOWN &&
+                           !(rt_dim_is_constant(t->dims[e]) && rt_dim_is_constant(r->dims[d]));
+            if (d != dim && !fits && !is_open)
                 return false;
             e++;
         }

@@ -35,6 +35,7 @@ typedef struct fusion {
     pass_context *ctx;
     ir_module *m;
     bool writes_tensors; /* the function does: copies then have a meaning of their own */
+    bool has_sizes;      /* an entry: symbols are bound, sizes can be compared */
     op_list marked;      /* whose number is not MARK_NONE */
     op_list queue;       /* a heap, latest first: what marked operators read */
     const ir_op *writer; /* the last operator before the root that writes, or NULL */
@@ -508,6 +509,8 @@ static ir_op *build(body *b) {
         yields[i] = ir_value_map_get(b->map, old[i]);
     inside.before = NULL;
     ir_build_yield(&inside, yields, count);
+    if (ir_is_concat(root) && pass_concat_is_open(m, root))
+        pass_check_concat(b->f->ctx, m, root, kernel);
     for (size_t i = 0; i < count; i++) {
         ir_value *r = ir_op_add_result(m, kernel, old[i]->type, old[i]->name);
         ir_replace_uses(m, old[i], r);
@@ -636,6 +639,8 @@ static bool start(fusion *f, group *g, ir_op *op) {
     case IR_FORM_POINTWISE: case IR_FORM_CONTRACTION: case IR_FORM_WINDOW: case IR_FORM_ROWS:
     case IR_FORM_REDUCTION: case IR_FORM_CONCAT: case IR_FORM_RESIZE:
         g->stands_alone = form == IR_FORM_CONCAT;
+        if (g->stands_alone && !f->has_sizes && pass_concat_is_open(f->m, op))
+            return false;
         join(f->m, g, op, form);
         if (form == IR_FORM_CONCAT)
             take_resized_parts(f, g);
@@ -718,7 +723,8 @@ ts_status pass_fuse(pass_context *ctx, ir_module *m) {
     for (ir_function *fn = m->functions; fn; fn = fn->next) {
         if (!fn->body)
             continue;
-        fusion f = {.ctx = ctx, .m = m, .writes_tensors = writes_tensors(m, fn->body, 0)};
+        fusion f = {.ctx = ctx, .m = m, .has_sizes = fn->is_entry,
+                    .writes_tensors = writes_tensors(m, fn->body, 0)};
         fuse_block(&f, fn->body, 0);
     }
     return NULL;

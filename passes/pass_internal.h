@@ -31,6 +31,12 @@ ir_value *pass_build_both(ir_builder *b, ir_value *x, ir_value *y);
 /* A core operator by its row's name; operands that are NULL or not given take the schema's default. */
 ir_op *pass_build_core(ir_builder *b, const char *name, ir_value *const *given, size_t count);
 
+/* ---- check_concat.c: of a concatenation that kernels can hold ---- */
+/* Whether sizes of its parts must be compared at run time. */
+bool pass_concat_is_open(ir_module *m, const ir_op *concat);
+/* Compares them before `place`, and raises what the operator would. */
+void pass_check_concat(pass_context *ctx, ir_module *m, const ir_op *concat, ir_op *place);
+
 /* Visits every object that v leads to once, an object before what its fields hold (visit may unset
  * some). Dict keys hold no objects. False: something lies too deep and was not seen. */
 enum { PASS_OBJECT_DEPTH = 100 };

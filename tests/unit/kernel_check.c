@@ -169,7 +169,8 @@ static void end_program(program *p) {
     ts_arena_release(p->arena);
 }
 
-static tsrt_value *run_program(program *p, const kernel_sizes *letters) {
+/* `raises`: the text of the exception that must come; NULL: none. */
+static tsrt_value *run_program(program *p, const kernel_sizes *letters, const char *raises) {
     tsrt_value *args[16], *out = NULL;
     const ir_block *body = p->m->functions->body;
     random_state = 42;
@@ -178,10 +179,17 @@ static tsrt_value *run_program(program *p, const kernel_sizes *letters) {
     /* Twice: planned memory is used again. */
     for (int i = 0; i < 2; i++) {
         tsrt_value_release(out);
+        out = NULL;
         tsrt_status *s = tsrt_run(p->session, 0, args, body->parameter_count, NULL, &out);
-        ck_assert_msg(!s, "%s", tsrt_status_message(s));
+        if (raises) {
+            ck_assert_ptr_nonnull(s);
+            ck_assert_ptr_nonnull(strstr(tsrt_status_message(s), raises));
+            tsrt_status_release(s);
+        } else {
+            ck_assert_msg(!s, "%s", tsrt_status_message(s));
+        }
     }
-    if (p->options.fuse && p->options.kernels > 0) {
+    if (p->options.fuse && p->options.kernels > 0 && !raises) {
         tsrt_statistics st = {.size = sizeof st};
         ck_assert_ptr_null(tsrt_session_get_statistics(p->session, &st));
         ck_assert_msg(st.dynamic_call_count == 0, "%d calls of reference kernels",
@@ -230,24 +238,30 @@ static void compare(const tsrt_value *a, const tsrt_value *b, double tolerance, 
     tsrt_value_release(y);
 }
 
+static const char *const levels[] = {"x86-64-v2", "x86-64-v3", "x86-64-v4"};
+enum { LEVELS = sizeof levels / sizeof *levels };
+
+static bool has_level(int i) {
+    return i == 0   ? __builtin_cpu_supports("sse4.2") != 0
+           : i == 1 ? __builtin_cpu_supports("avx2") != 0
+                    : __builtin_cpu_supports("avx512f") != 0;
+}
+
 void kernel_check(const char *text, int kernels, double tolerance, bool no_winograd,
                   const kernel_sizes *sizes, size_t count) {
-    static const char *const levels[] = {"x86-64-v2", "x86-64-v3", "x86-64-v4"};
-    bool has[3] = {__builtin_cpu_supports("sse4.2"), __builtin_cpu_supports("avx2"),
-                   __builtin_cpu_supports("avx512f")};
     program plain = make_program(text, (run_options){.level = "x86-64-v2"});
     tsrt_value **expected = calloc(count, sizeof *expected);
     for (size_t n = 0; n < count; n++)
-        expected[n] = run_program(&plain, &sizes[n]);
+        expected[n] = run_program(&plain, &sizes[n], NULL);
     end_program(&plain);
-    for (int i = 0; i < 3; i++) {
-        if (!has[i])
+    for (int i = 0; i < LEVELS; i++) {
+        if (!has_level(i))
             continue;
         program fused = make_program(text, (run_options){.level = levels[i], .fuse = true,
                                                          .kernels = kernels,
                                                          .no_winograd = no_winograd});
         for (size_t n = 0; n < count; n++) {
-            tsrt_value *got = run_program(&fused, &sizes[n]);
+            tsrt_value *got = run_program(&fused, &sizes[n], NULL);
             compare(expected[n], got, tolerance, levels[i]);
             tsrt_value_release(got);
         }
@@ -256,4 +270,19 @@ void kernel_check(const char *text, int kernels, double tolerance, bool no_winog
     for (size_t n = 0; n < count; n++)
         tsrt_value_release(expected[n]);
     free(expected);
+}
+
+void kernel_check_raises(const char *text, int kernels, const kernel_sizes *sizes,
+                         const char *message) {
+    program plain = make_program(text, (run_options){.level = "x86-64-v2"});
+    run_program(&plain, sizes, message);
+    end_program(&plain);
+    for (int i = 0; i < LEVELS; i++) {
+        if (!has_level(i))
+            continue;
+        program fused = make_program(text, (run_options){.level = levels[i], .fuse = true,
+                                                         .kernels = kernels});
+        run_program(&fused, sizes, message);
+        end_program(&fused);
+    }
 }

@@ -20,4 +20,9 @@ typedef struct kernel_sizes {
 void kernel_check(const char *text, int kernels, double tolerance, bool no_winograd,
                   const kernel_sizes *sizes, size_t count);
 
+/* The same with one set of sizes that must raise an exception with this text, by reference kernels
+ * and fused. */
+void kernel_check_raises(const char *text, int kernels, const kernel_sizes *sizes,
+                         const char *message);
+
 #endif

@@ -108,12 +108,41 @@ START_TEST(convolutions) {
 }
 END_TEST
 
+/* Parts whose sizes are numbers of the host program that only a run can compare, one of them upsampled
+ * for the concatenation. */
+START_TEST(concatenation) {
+    const char *text =
+        "func @forward(%x: float32[N,3,H,W]) -> float32[N,41,2*(H//2),2*(W//2)] entry {\n"
+        "  %v = const @w_20_3_1_1 : float32[20,3,1,1]\n"
+        "  %a = conv2d(%x, %v, none, [1, 1], [0, 0], [1, 1], 1) : float32[N,20,H,W]\n"
+        "  %b = max_pool2d(%a, [2, 2], [2, 2], [0, 0], [1, 1], false) : float32[N,20,H//2,W//2]\n"
+        "  %u = upsample_bilinear2d.vec(%b, none, false, [2.0, 2.0]) : float32[N,20,2*(H//2),2*(W//2)]\n"
+        "  %r = relu(%a) : float32[N,20,H,W]\n"
+        "  %s = slice.Tensor(%x, 1, 0, 1, 1) : float32[N,1,H,W]\n"
+        "  %l = list(%u, %r, %s) : List[Tensor]\n"
+        "  %c = cat(%l, 1) : float32[N,41,2*(H//2),2*(W//2)]\n"
+        "  return %c\n"
+        "}\n";
+    const kernel_sizes fit[] = {sizes_of(1, 2, 2), sizes_of(2, 8, 6), sizes_of(0, 4, 4),
+                                sizes_of(1, 34, 70)};
+    const kernel_sizes tall = sizes_of(1, 7, 8), wide = sizes_of(2, 4, 9);
+    kernel_check(text, 4, 1e-5, false, fit, sizeof fit / sizeof *fit);
+    kernel_check_raises(text, 4, &tall,
+                        "Sizes of tensors must match except in dimension 1. Expected size 6 but got "
+                        "size 7 for tensor number 1 in the list.");
+    kernel_check_raises(text, 4, &wide,
+                        "Sizes of tensors must match except in dimension 1. Expected size 8 but got "
+                        "size 9 for tensor number 1 in the list.");
+}
+END_TEST
+
 int main(void) {
     Suite *suite = suite_create("symbolic kernels");
     TCase *tc = tcase_create("symbolic");
     tcase_set_timeout(tc, 120);
     tcase_add_loop_test(tc, convolutions, 0,
                         (int)(sizeof convolution_cases / sizeof *convolution_cases));
+    tcase_add_test(tc, concatenation);
     suite_add_tcase(suite, tc);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);
