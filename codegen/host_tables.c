@@ -197,6 +197,43 @@ void cg_program_intern_entries(cg_program *p) {
     }
 }
 
+static void put_text(ts_buffer *text, ts_buffer *b) {
+    tsm_put_str(b, (ts_str){text->data, text->length});
+    b->failed |= text->failed;
+    ts_buffer_deinit(text);
+}
+
+/* What is checked where the entry is called, as rows and as text with a line for each; as text what
+ * the program itself raises for, and what fast paths take for granted. */
+static void put_needs(const cg_entry_row *row, ts_buffer *b) {
+    const ir_function *f = row->function;
+    uint32_t count = 0;
+    ts_buffer checked = {0}, own = {0}, fast = {0};
+    for (size_t i = 0; i < f->need_count; i++) {
+        ts_buffer *text = f->needs[i].is_own ? &own : &checked;
+        ir_need_print(f, &f->needs[i], text);
+        ts_buffer_char(text, '\n');
+        count += !f->needs[i].is_own;
+    }
+    ir_print_assumptions(f, &fast);
+    tsm_put_u32(b, count);
+    for (size_t i = 0; i < f->need_count; i++) {
+        const ir_need *need = &f->needs[i];
+        if (need->is_own)
+            continue;
+        bool has_other = need->kind == IR_NEED_SAME;
+        tsm_put_u8(b, (uint8_t)need->kind);
+        tsm_put_u32(b, (uint32_t)(need->input - row->self_count));
+        tsm_put_u32(b, has_other ? (uint32_t)(need->other - row->self_count) : 0);
+        tsm_put_u32(b, (uint32_t)need->dim);
+        tsm_put_u32(b, (uint32_t)need->other_dim);
+        tsm_put_i64(b, need->value);
+    }
+    put_text(&checked, b);
+    put_text(&own, b);
+    put_text(&fast, b);
+}
+
 static void put_entry(cg_program *p, const cg_entry_row *row, ts_buffer *b) {
     const ir_function *f = row->function;
     tsm_put_str(b, f->name);
@@ -216,6 +253,7 @@ static void put_entry(cg_program *p, const cg_entry_row *row, ts_buffer *b) {
     tsm_put_u32(b, row->compiled_count);
     tsm_put_u32(b, row->dynamic_count);
     tsm_put_str(b, row->dynamic_text);
+    put_needs(row, b);
 }
 
 /* ---- the section ---- */

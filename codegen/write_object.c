@@ -117,6 +117,26 @@ static ts_str stem_of(ts_arena *arena, ts_str path) {
     return (ts_str){name, end - begin};
 }
 
+/* What the inputs must satisfy, line by line. */
+static void put_needs(const ir_function *f, ts_buffer *b) {
+    ts_buffer fast = {0};
+    for (size_t i = 0; i < f->need_count; i++) {
+        ts_buffer_text(b, f->needs[i].is_own ? " *       raises unless " : " *       requires ");
+        ir_need_print(f, &f->needs[i], b);
+        ts_buffer_char(b, '\n');
+    }
+    ir_print_assumptions(f, &fast);
+    for (size_t at = 0; at < fast.length;) {
+        size_t n = 0;
+        while (fast.data[at + n] != '\n')
+            n++;
+        ts_buffer_format(b, " *       fast for %.*s\n", (int)n, fast.data + at);
+        at += n + 1;
+    }
+    b->failed |= fast.failed;
+    ts_buffer_deinit(&fast);
+}
+
 static ts_status write_header(cg_program *p, const cg_options *options, ts_str stem) {
     ts_arena *arena = p->arena;
     ts_str out = options->output_path;
@@ -147,6 +167,7 @@ static ts_status write_header(cg_program *p, const cg_options *options, ts_str s
         if (f->return_type)
             ir_type_print(p->ir, f->return_type, &b);
         ts_buffer_char(&b, '\n');
+        put_needs(f, &b);
     }
     ts_buffer_format(&b, " */\nextern const tsrt_linked_model %.*s_model;\n\n", TS_STR_ARG(stem));
     ts_buffer_text(&b, "#ifdef __cplusplus\n}\n#endif\n\n#endif\n");

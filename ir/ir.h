@@ -249,6 +249,26 @@ struct ir_block {
     ir_function *function;
 };
 
+/* What an input of an entry must satisfy: the program raises where it does not, whatever path it
+ * takes. Checked where the entry is called. */
+typedef enum ir_need_kind {
+    IR_NEED_DTYPE,    /* value: a bit for each dtype that will do */
+    IR_NEED_RANK,     /* value: a bit for each rank below IR_NEED_RANKS; what has more dims will do */
+    IR_NEED_SIZE,     /* size dim is value */
+    IR_NEED_MULTIPLE, /* of value */
+    IR_NEED_SAME,     /* size dim is size other_dim of the input `other` */
+    IR_NEED_COUNT
+} ir_need_kind;
+enum { IR_NEED_RANKS = 9 };
+
+typedef struct ir_need {
+    ir_need_kind kind;
+    int dim, other_dim; /* negative: from the end. No such dim: nothing is asked */
+    size_t input, other; /* parameters */
+    int64_t value;
+    bool is_own; /* the program raises an exception of its own: listed, not checked */
+} ir_need;
+
 struct ir_function {
     ts_str name; /* "forward", "__torch__.f" */
     ir_module *module;
@@ -259,6 +279,8 @@ struct ir_function {
     bool is_entry;
     bool is_library; /* of frontend/library: inlined by decompose */
     bool is_kept;    /* calls of it stay calls: see passes/inline.c */
+    ir_need *needs; /* of an entry: see passes/infer_needs.c */
+    size_t need_count;
     ts_place place;
     uint32_t number;
     ir_function *next;
@@ -468,6 +490,11 @@ ts_status ir_evaluate(ir_module *m, const ir_function *f, const rt_value *args, 
 ts_status ir_evaluate_op(ir_module *m, const ir_op *op, const rt_value *operands,
                          const ir_evaluator_options *options, rt_value *outs) TS_WARN_UNUSED;
 bool ir_value_is(rt_value v, const ir_type *t); /* isinstance, with element types; facts ignored */
+
+/* "x.size(-1) == 784": for those who call an entry. */
+void ir_need_print(const ir_function *f, const ir_need *need, ts_buffer *out);
+/* A line for each fast path of an entry: what it takes for granted of the inputs. */
+void ir_print_assumptions(const ir_function *f, ts_buffer *out);
 
 /* ================= inference over facts (ir/facts.c) ================= */
 

@@ -45,6 +45,10 @@ bool ir_text_int(ir_text *t, int64_t *out);
 ts_status ir_text_string(ir_text *t, ts_str *out) TS_WARN_UNUSED; /* "..." with escapes */
 /* An identifier with dots, or a quoted string. */
 ts_status ir_text_quotable(ir_text *t, ts_str *out) TS_WARN_UNUSED;
+/* " needs(x[-1] = 784)" of an entry, as docs/ir.md has it; nothing where there are none. Reading
+ * begins behind the word. */
+void ir_print_needs(const ir_function *f, ts_buffer *out);
+ts_status ir_read_needs(ir_text *t, ir_function *f) TS_WARN_UNUSED;
 void ir_print_string(ts_str s, ts_buffer *out);
 void ir_print_quotable(ts_str s, ts_buffer *out);
 

@@ -660,6 +660,8 @@ static ts_status read_function(ir_parser *p) {
     r->f->is_entry = ir_text_take(&p->t, "entry");
     r->f->is_library = ir_text_take(&p->t, "library");
     r->f->is_kept = ir_text_take(&p->t, "kept");
+    if (ir_text_take(&p->t, "needs"))
+        TS_TRY(ir_read_needs(&p->t, r->f));
     TS_TRY(ir_text_expect(&p->t, "{"));
     TS_TRY(read_line_end(p, &r->f->place));
     return read_block(r, r->f->body);

@@ -414,6 +414,7 @@ static void print_function(ir_printer *p, const ir_function *f) {
         ts_buffer_text(out, " library");
     if (f->is_kept)
         ts_buffer_text(out, " kept");
+    ir_print_needs(f, out);
     ts_buffer_text(out, " {");
     print_place(p, f->place);
     ts_buffer_char(out, '\n');

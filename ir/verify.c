@@ -426,12 +426,29 @@ static ts_status rule_parameters(const verifier *v) {
     return NULL;
 }
 
+static ts_status rule_needs(const verifier *v) {
+    const ir_function *f = v->function;
+    for (size_t i = 0; i < f->need_count; i++) {
+        const ir_need *need = &f->needs[i];
+        if (!f->is_entry)
+            return broken(v, NULL, "needs", "expected them of an entry");
+        if (need->input >= f->body->parameter_count || need->other >= f->body->parameter_count ||
+            f->body->parameters[need->input]->type->kind != IR_TENSOR ||
+            (need->kind == IR_NEED_SAME &&
+             f->body->parameters[need->other]->type->kind != IR_TENSOR))
+            return broken(v, NULL, "needs", "expected inputs that are tensors");
+    }
+    return NULL;
+}
+
 ts_status ir_verify_function(ir_module *m, const ir_function *f) {
     verifier v = {.m = m, .function = f, .arena = ts_arena_create(0)};
     if (!v.arena)
         return ts_no_memory();
     ts_arena_set_handler(v.arena, ts_arena_handler(m->arena));
     ts_status status = rule_parameters(&v);
+    if (!status)
+        status = rule_needs(&v);
     if (!status)
         status = check_block(&v, f->body, 0);
     ts_arena_release(v.arena);

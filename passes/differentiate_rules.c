@@ -17,7 +17,7 @@ static void infer(differ_rule *r, ir_op *op) {
         return;
     for (size_t i = 0; i < op->operand_count; i++)
         args[i] = ir_fact_of_value(r->m, r->ctx->scratch, op->operands[i]);
-    rt_infer_context ic = {r->ctx->scratch, ir_dim_algebra(r->m)};
+    rt_infer_context ic = {.arena = r->ctx->scratch, .algebra = ir_dim_algebra(r->m)};
     ts_status status = rt_op_get(op->core)->infer(&ic, args, op->operand_count, &out, 1);
     if (!status)
         op->results[0]->type = ir_type_from_fact(r->m, &out, op->results[0]->type);

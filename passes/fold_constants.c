@@ -124,7 +124,7 @@ static bool fits_budget(folder *fo, const ir_op *op) {
     rt_fact *outs = TS_NEW_ARRAY(fo->ctx->scratch, rt_fact, op->result_count);
     for (size_t i = 0; i < op->operand_count; i++)
         args[i] = ir_fact_of_value(m, fo->ctx->scratch, op->operands[i]);
-    rt_infer_context ic = {fo->ctx->scratch, ir_dim_algebra(m)};
+    rt_infer_context ic = {.arena = fo->ctx->scratch, .algebra = ir_dim_algebra(m)};
     ts_status status = rt_op_get(op->core)->infer(&ic, args, op->operand_count, outs,
                                                   op->result_count);
     if (status) {

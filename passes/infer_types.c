@@ -87,7 +87,7 @@ static void infer_core(inference *in, ir_op *op) {
     for (size_t i = 0; i < op->result_count; i++)
         outs[i] = (rt_fact){.kind = RT_FACT_UNKNOWN, .dim = RT_DIM_UNKNOWN,
                             .dtype = RT_DTYPE_UNKNOWN, .rank = -1};
-    rt_infer_context ic = {scratch, ir_dim_algebra(in->m)};
+    rt_infer_context ic = {.arena = scratch, .algebra = ir_dim_algebra(in->m)};
     ts_status status =
         rt_op_get(op->core)->infer(&ic, args, op->operand_count, outs, op->result_count);
     if (status) {

@@ -17,6 +17,7 @@ static const pass_info table[] = {
 static const char *const order[] = {
     "inline",              /* everything after sees one function for each entry */
     "freeze",             /* weights tell what inputs to expect */
+    "infer_needs",        /* while each body is there once, with its own tests and raises */
     "specialise_entries", /* a copy of each body, while it is small */
     "{",
     "freeze",             /* weights and settings become constants; what dead branches wrote, too */

@@ -131,6 +131,18 @@ const char *tsrt_model_dynamic_operators(const tsrt_model *model, size_t entry) 
     return model->program.entries[entry].dynamic_text.data;
 }
 
+const char *tsrt_model_requirements(const tsrt_model *model, size_t entry) {
+    return entry < model->program.entry_count ? model->program.entries[entry].need_text.data : "";
+}
+
+const char *tsrt_model_own_checks(const tsrt_model *model, size_t entry) {
+    return entry < model->program.entry_count ? model->program.entries[entry].own_text.data : "";
+}
+
+const char *tsrt_model_fast_paths(const tsrt_model *model, size_t entry) {
+    return entry < model->program.entry_count ? model->program.entries[entry].fast_text.data : "";
+}
+
 const char *tsrt_model_memory(const tsrt_model *model, size_t entry) {
     const rt_program *p = &model->program;
     for (size_t i = 0; entry < p->entry_count && i < p->meta_count; i++)

@@ -290,6 +290,35 @@ static void read_code_tables(decoder *d) {
         fail(d, "planned memory");
 }
 
+static int read_need_dim(decoder *d) {
+    int32_t dim = (int32_t)tsm_read_u32(&d->r);
+    if (dim < -RT_MAX_RANK || dim >= RT_MAX_RANK)
+        fail(d, "dim of a need");
+    return dim;
+}
+
+static void read_needs(decoder *d, rt_entry *e) {
+    e->need_count = tsm_read_count(&d->r, 25);
+    e->needs = TS_NEW_ARRAY(d->arena, rt_need, e->need_count + 1);
+    for (size_t i = 0; i < e->need_count; i++) {
+        rt_need *need = &e->needs[i];
+        uint8_t kind = tsm_read_u8(&d->r);
+        if (kind >= TSM_NEED_COUNT)
+            fail(d, "need");
+        need->kind = (tsm_need_kind)kind;
+        need->input = read_index(d, (uint32_t)e->port_count, "input of a need");
+        need->other = read_index(d, (uint32_t)e->port_count, "input of a need");
+        need->dim = read_need_dim(d);
+        need->other_dim = read_need_dim(d);
+        need->value = tsm_read_i64(&d->r);
+        if (need->kind == TSM_NEED_MULTIPLE && need->value < 1)
+            fail(d, "divisor of a need");
+    }
+    e->need_text = tsm_read_str(&d->r);
+    e->own_text = tsm_read_str(&d->r);
+    e->fast_text = tsm_read_str(&d->r);
+}
+
 static void read_entry(decoder *d, rt_entry *e) {
     e->name = tsm_read_str(&d->r);
     e->function = read_index(d, d->p->function_count, "entry's function");
@@ -307,6 +336,7 @@ static void read_entry(decoder *d, rt_entry *e) {
     e->compiled_count = tsm_read_u32(&d->r);
     e->dynamic_count = tsm_read_u32(&d->r);
     e->dynamic_text = tsm_read_str(&d->r);
+    read_needs(d, e);
 }
 
 ts_status rt_program_read(ts_arena *arena, const void *data, size_t length, uint64_t weight_bytes,
@@ -323,7 +353,7 @@ ts_status rt_program_read(ts_arena *arena, const void *data, size_t length, uint
         read_constants(&d);
     if (!d.bad && !d.r.failed)
         read_code_tables(&d);
-    uint32_t count = d.bad ? 0 : tsm_read_count(&d.r, 33);
+    uint32_t count = d.bad ? 0 : tsm_read_count(&d.r, 49);
     out->entries = TS_NEW_ARRAY(arena, rt_entry, (size_t)count + 1);
     out->entry_count = count;
     for (uint32_t i = 0; i < count && !d.bad && !d.r.failed; i++)

@@ -60,6 +60,14 @@ typedef struct rt_port {
     uint32_t default_constant; /* + 1; 0 none */
 } rt_port;
 
+/* What inputs must satisfy: see ir_need. */
+typedef struct rt_need {
+    tsm_need_kind kind;
+    uint32_t input, other;
+    int dim, other_dim; /* negative: from the end */
+    int64_t value;
+} rt_need;
+
 typedef struct rt_entry {
     ts_str name;
     uint32_t function;
@@ -69,6 +77,10 @@ typedef struct rt_entry {
     uint32_t result_type;
     uint32_t kernel_count, compiled_count, dynamic_count;
     ts_str dynamic_text;
+    rt_need *needs;
+    size_t need_count;
+    ts_str need_text; /* a line for each need */
+    ts_str own_text, fast_text; /* what the program itself raises for; what fast paths expect */
 } rt_entry;
 
 typedef struct rt_method {
@@ -228,6 +240,12 @@ ts_status rt_device_end_run(tsrt_session *session) TS_WARN_UNUSED;
 /* ---- types at run time (types.c) ---- */
 
 bool rt_type_holds(const tsrt_model *model, uint32_t type, rt_value v, int depth);
+/* "float32[3,5]", "int": for messages. */
+enum { RT_DESCRIPTION = 200 };
+void rt_describe(rt_value v, char *out, size_t capacity);
+/* Whether the inputs (one for each port) satisfy what the entry needs; INVALID_INPUT says what does not
+ * (needs.c). */
+ts_status rt_check_needs(const rt_entry *e, const rt_value *inputs) TS_WARN_UNUSED;
 /* An argument made fit for a parameter: *out is owned. symbols: sizes bound so far, -1 unbound. */
 ts_status rt_port_convert(const tsrt_model *model, const rt_port *port, rt_value v,
                           int64_t *symbols, rt_value *out) TS_WARN_UNUSED;

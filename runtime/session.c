@@ -247,7 +247,7 @@ static ts_status take_arguments(tsrt_session *s, const rt_entry *e, tsrt_value *
     }
     if (symbols != few)
         free(symbols);
-    return status;
+    return status ? status : rt_check_needs(e, out);
 }
 
 static ts_status call(tsrt_session *s, const rt_entry *e, const rt_value *args, rt_value *out) {

@@ -158,6 +158,17 @@ TSRT_API tsrt_status *tsrt_model_get_output(const tsrt_model *model, size_t entr
                                             tsrt_port_info *out_info);
 /* The operators that take the dynamic path, one a line: "name xCOUNT file:line". Lent. */
 TSRT_API const char *tsrt_model_dynamic_operators(const tsrt_model *model, size_t entry);
+/* What the inputs of an entry must satisfy, beside their types: a line for each, as in
+ * "x.size(-1) == 784". tsrt_run checks it first and returns INVALID_INPUT with that line and what it
+ * found. Lent; "" where there is nothing. Since 0.1. */
+TSRT_API const char *tsrt_model_requirements(const tsrt_model *model, size_t entry);
+/* The same of what the program itself tests, or comes to only after it did something that shows: not
+ * checked before it runs, it raises its own exception. Lent. Since 0.1. */
+TSRT_API const char *tsrt_model_own_checks(const tsrt_model *model, size_t entry);
+/* What the fast paths of an entry take for granted, a line for each path, in the order in which they
+ * are tried; other inputs give the same results, slower. Lent; "" where all inputs take one path.
+ * Since 0.1. */
+TSRT_API const char *tsrt_model_fast_paths(const tsrt_model *model, size_t entry);
 /* What a run needs for the results of compiled kernels: the arena, how much of it is alive at once at
  * most, and a formula of the sizes' letters for that and all other results. Lent; "" where the file
  * does not say. Since 0.1. */

@@ -82,7 +82,7 @@ bool rt_type_holds(const tsrt_model *m, uint32_t type, rt_value v, int depth) {
 
 /* ---- arguments ---- */
 
-static void describe(rt_value v, char *out, size_t capacity) {
+void rt_describe(rt_value v, char *out, size_t capacity) {
     if (v.tag != RT_TAG_TENSOR) {
         snprintf(out, capacity, "%s", rt_tag_name(v));
         return;
@@ -97,8 +97,8 @@ static void describe(rt_value v, char *out, size_t capacity) {
 }
 
 static ts_status mismatch(const tsrt_model *m, uint32_t type, rt_value v) {
-    char found[200];
-    describe(v, found, sizeof found);
+    char found[RT_DESCRIPTION];
+    rt_describe(v, found, sizeof found);
     return ts_error_make(TS_ERR_INVALID_INPUT, "expected %.*s, found %s",
                          TS_STR_ARG(m->program.types[type].text), found);
 }

@@ -122,6 +122,51 @@ def interrupted(here):
         check("left behind after %g s" % delay, left in ([], ["out.tsm"]), str(left))
 
 
+def needs(here):
+    """Without --input: what the inputs must satisfy is listed, checked on entry, and nothing else is refused."""
+    script, model = here("needs.py"), here("needs.tsm")
+    with open(script, "w") as f:
+        f.write("import torch\nfrom torch import nn, Tensor\n\n\nclass Net(nn.Module):\n"
+                "    def __init__(self):\n        super().__init__()\n        self.a = nn.Linear(4, 3)\n\n"
+                "    def forward(self, x: Tensor, y: Tensor) -> Tensor:\n"
+                "        z = torch.matmul(self.a(x), y)\n        assert z.size(0) == 2, 'two rows'\n        return z\n")
+    expect("compile without types", run(TSC, script, "--eval", "-o", model), 0)
+    info = run(TSRUN, "info", model)
+    for line in ("requires (checked on entry): x.size(-1) == 4", "requires (checked on entry): x.dtype == float32",
+                 "requires (checked on entry): x.dim() >= 1", "fast path: x: float32[s0,4]"):
+        expect("info without types", info, 0, line)
+    header = run(TSC, script, "--eval", "-o", here("needs.o"))
+    text = open(here("needs.h")).read() if header[0] == 0 else ""
+    check("requirements in the header", " *       requires x.size(-1) == 4\n" in text and " *       fast for x: float32[s0,4]" in text, text)
+
+    def called(x, y):
+        safetensors(here("in.safetensors"), [("x", x, [1.0] * count(x)), ("y", y, [1.0] * count(y))])
+        return run(TSRUN, model, "--inputs", here("in.safetensors"), "--output", here("out.safetensors"))
+
+    def count(shape):
+        return count(shape[1:]) * shape[0] if shape else 1
+
+    expect("a matrix", called([2, 4], [3, 5]), 0)
+    expect("another rank is taken", called([2, 1, 4], [3, 5]), 0)
+    expect("a wrong size", called([2, 5], [3, 5]), 1, "input x: expected x.size(-1) == 4, found float32[2,5]")
+    expect("a wrong rank", called([], [3, 5]), 1, "input x: expected x.dim() >= 1, found float32[]")
+    expect("sizes of another input", called([2, 4], [4, 5]), 1, "input y: expected y.size(-2) == 3, found float32[4,5]")
+    expect("the program's own test", called([3, 4], [3, 5]), 1, "AssertionError: two rows")
+    with open(script, "w") as f:
+        f.write("import torch\nfrom torch import nn, Tensor\n\n\nclass Net(nn.Module):\n"
+                "    def __init__(self):\n        super().__init__()\n        self.e = nn.Embedding(4, 3)\n\n"
+                "    def forward(self, x: Tensor, y: Tensor) -> Tensor:\n        return self.e(x) + torch.cat([x, y], 1).sum()\n")
+    expect("compile an embedding", run(TSC, script, "--eval", "-o", model), 0)
+    expect("a wrong dtype", called([2, 4], [2, 5]), 1, "input x: expected x.dtype in (int32, int64), found float32[2,4]")
+    with open(script, "w") as f:
+        f.write("import torch\nfrom torch import Tensor\n\n\ndef f(x: Tensor, y: Tensor) -> Tensor:\n"
+                "    return torch.matmul(x, y.transpose(-2, -1)).view(x.size(0), -1, 2)\n")
+    expect("compile two inputs", run(TSC, script, "--entry", "f", "-o", model), 0)
+    expect("sizes of two inputs", called([2, 4], [2, 5]), 1,
+           "inputs y and x: expected y.size(-1) == x.size(-1), found float32[2,5] and float32[2,4]")
+    expect("sizes that are zero", called([2, 0], [2, 0]), 0)
+
+
 def main(folder):
     here = lambda name: os.path.join(folder, name)
     script = here("add.py")
@@ -254,6 +299,7 @@ def main(folder):
     expect("altered artifact", run(TSRUN, "info", here("flipped.tsm"), "--verify"), 1)
     expect("cut artifact", (open(here("cut.tsm"), "wb").write(data[:100]), run(TSRUN, here("cut.tsm")))[1], 1)
     precision(here)
+    needs(here)
     check("no temporaries", not [n for n in os.listdir(folder) if ".tmp." in n])
 
 

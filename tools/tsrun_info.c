@@ -1,6 +1,15 @@
 /* tools/tsrun_info.c - `tsrun info`: what a compiled model holds, and whether it is intact. */
 #include "tools/tsrun.h"
 
+/* Each line of a text behind a word. */
+static void put_lines(const char *word, const char *text, ts_buffer *out) {
+    for (const char *p = text; p && *p;) {
+        size_t n = strcspn(p, "\n");
+        ts_buffer_format(out, "%s%.*s\n", word, (int)n, p);
+        p += n + (p[n] == '\n');
+    }
+}
+
 static ts_status put_entry(const tsrt_model *model, size_t index, ts_buffer *out) {
     tsrt_entry_info entry = {.size = sizeof entry};
     TS_TRY(tsrun_status(tsrt_model_get_entry(model, index, &entry)));
@@ -12,6 +21,9 @@ static ts_status put_entry(const tsrt_model *model, size_t index, ts_buffer *out
         ts_buffer_format(out, "  input  %s: %s%s\n", port.name, port.type,
                          port.has_default ? " (has a default)" : "");
     }
+    put_lines("  requires (checked on entry): ", tsrt_model_requirements(model, index), out);
+    put_lines("  requires (the program raises): ", tsrt_model_own_checks(model, index), out);
+    put_lines("  fast path: ", tsrt_model_fast_paths(model, index), out);
     for (size_t i = 0; i < entry.output_count; i++) {
         tsrt_port_info port = {.size = sizeof port};
         TS_TRY(tsrun_status(tsrt_model_get_output(model, index, i, &port)));
@@ -24,12 +36,7 @@ static ts_status put_entry(const tsrt_model *model, size_t index, ts_buffer *out
         ts_buffer_format(out, "  memory of a run: %s\n", memory);
     else if (entry.arena_bytes >= 0)
         ts_buffer_format(out, "  memory of a run: %lld bytes\n", (long long)entry.arena_bytes);
-    const char *dynamic = tsrt_model_dynamic_operators(model, index);
-    for (const char *p = dynamic; p && *p;) {
-        size_t n = strcspn(p, "\n");
-        ts_buffer_format(out, "    dynamic: %.*s\n", (int)n, p);
-        p += n + (p[n] == '\n');
-    }
+    put_lines("    dynamic: ", tsrt_model_dynamic_operators(model, index), out);
     return NULL;
 }
 

@@ -13,7 +13,7 @@
 #define TSM_MAGIC "\x89TSM\r\n\x1a\n" /* a text-mode transfer or a 7-bit channel damages it */
 
 enum {
-    TSM_FORMAT = 1,              /* raised when older readers must refuse */
+    TSM_FORMAT = 2,              /* raised when older readers must refuse */
     TSM_ABI = 1,                 /* raised when services.def or host_abi.h change meaning */
     TSM_ALIGN = 4096,            /* of sections: code and weights are mapped */
     TSM_WEIGHT_ALIGN = 64,
@@ -81,6 +81,15 @@ typedef enum tsm_type_kind {
     TSM_TYPE_TUPLE, TSM_TYPE_DICT, TSM_TYPE_OPTIONAL, TSM_TYPE_UNION, TSM_TYPE_CLASS,
     TSM_TYPE_ENUM, TSM_TYPE_FUTURE, TSM_TYPE_CAPSULE, TSM_TYPE_ANY, TSM_TYPE_COUNT
 } tsm_type_kind;
+
+/* Kinds of needs of an entry in the PROGRAM section: ir_need_kind. */
+typedef enum tsm_need_kind {
+    TSM_NEED_DTYPE, TSM_NEED_RANK, TSM_NEED_SIZE, TSM_NEED_MULTIPLE, TSM_NEED_SAME, TSM_NEED_COUNT
+} tsm_need_kind;
+enum {
+    TSM_NEED_RANKS = 9,      /* a rank that is not below is not asked */
+    TSM_NEED_SIZED_RANKS = 6 /* sizes of tensors of this rank and more are not asked */
+};
 
 enum {
     TSM_DIM_UNKNOWN = -1,

@@ -13,7 +13,10 @@ static rt_dtype dtype_of(const rt_fact *f) {
 static ts_status product(const rt_infer_context *ic, const rt_fact *a, const rt_fact *b,
                          bool b_turned, rt_fact *out) {
     rt_dtype dtype = dtype_of(a) != RT_DTYPE_UNKNOWN ? dtype_of(a) : dtype_of(b);
-    if (!rt_fact_has_shape(a) || !rt_fact_has_shape(b) || a->rank == 0 || b->rank == 0)
+    TS_TRY(rt_fact_match_dtype(a, b));
+    if (a->rank == 0 || b->rank == 0)
+        return ts_raise("RuntimeError", "a matrix product of a tensor without dims");
+    if (!rt_fact_has_shape(a) || !rt_fact_has_shape(b))
         return unknown(dtype, out);
     rt_dim k = a->dims[a->rank - 1];
     rt_dim b_k = b->rank == 1 ? b->dims[0] : b->dims[b->rank - (b_turned ? 1 : 2)];
@@ -21,6 +24,7 @@ static ts_status product(const rt_infer_context *ic, const rt_fact *a, const rt_
         return ts_raise("RuntimeError",
                         "matrix product of sizes that do not fit: %lld and %lld", (long long)k,
                         (long long)b_k);
+    rt_dim_tell(ic, k, b_k, RT_MATCH_MUST);
     rt_dim *batch;
     int rank;
     TS_TRY(rt_fact_broadcast(ic, a->dims, a->rank > 2 ? a->rank - 2 : 0, b->dims,
@@ -187,10 +191,19 @@ static ts_status convolution(const rt_infer_context *ic, const rt_fact *args, co
                              const rt_fact *output_padding, int64_t transposed,
                              const rt_fact *groups, rt_fact *out) {
     const rt_fact *x = &args[0], *w = &args[1];
+    TS_TRY(rt_fact_match_dtype(x, w));
     if (!rt_fact_has_shape(x) || !rt_fact_has_shape(w) || w->rank < 3 || w->rank > 5 ||
-        (x->rank != w->rank && x->rank != w->rank - 1) || transposed < 0)
+        transposed < 0)
         return unknown(dtype_of(x), out);
+    if (x->rank != w->rank && x->rank != w->rank - 1)
+        return ts_raise("RuntimeError", "a convolution with weights of %d dims takes %d or %d, found %d",
+                        w->rank, w->rank - 1, w->rank, x->rank);
     int dims_count = w->rank - 2, at = 0, own = x->rank == w->rank;
+    int64_t parts;
+    if (transposed)
+        TS_TRY(rt_dim_match(ic, x->dims[own], w->dims[0]));
+    else if (rt_fact_int(groups, &parts))
+        TS_TRY(rt_dim_match(ic, x->dims[own], rt_dim_mul(ic, w->dims[1], parts)));
     rt_dim *dims = rt_new_dims(ic, x->rank);
     if (own)
         dims[at++] = x->dims[0];

@@ -182,6 +182,10 @@ RULE(index_select) {
 }
 
 RULE(embedding) {
+    rt_dtype index = dtype_of(&args[1]);
+    if (index != RT_DTYPE_UNKNOWN && index != RT_int64 && index != RT_int32)
+        return ts_raise("RuntimeError", "expected rows as int64 or int32, found %s",
+                        rt_dtype_name(index));
     outs[0] = rt_fact_tensor(dtype_of(&args[0]), -1, NULL);
     if (!rt_fact_has_shape(&args[1]) || args[1].rank >= RT_MAX_RANK)
         return NULL;

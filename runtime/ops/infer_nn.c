@@ -17,6 +17,14 @@ static rt_dim entry(const rt_fact *f, int i, int dims) {
     return count == 1 ? list[0] : count == dims ? list[i] : RT_DIM_UNKNOWN;
 }
 
+/* Of images with or without a batch. */
+static ts_status image_rank(const rt_fact *x, int low, int high) {
+    if (!rt_fact_has_shape(x) || (x->rank >= low && x->rank <= high))
+        return NULL;
+    return ts_raise("RuntimeError", "expected a tensor of %d to %d dims, found %d", low, high,
+                    x->rank);
+}
+
 /* ---- pooling ---- */
 
 static rt_dim pool_size(const rt_infer_context *ic, rt_dim in, rt_dim kernel, rt_dim stride,
@@ -43,7 +51,8 @@ static ts_status pool(const rt_infer_context *ic, const rt_fact *args, int dims_
     set_unknown(dtype_of(x), outs);
     if (out_count > 1)
         set_unknown(RT_int64, &outs[1]);
-    if (!rt_fact_has_shape(x) || x->rank < dims_count + 1)
+    TS_TRY(image_rank(x, dims_count + 1, dims_count + 2));
+    if (!rt_fact_has_shape(x))
         return NULL;
     rt_dim *dims = rt_new_dims(ic, x->rank);
     rt_dim list[RT_MAX_RANK];
@@ -78,7 +87,8 @@ static ts_status sized_tail(const rt_infer_context *ic, const rt_fact *x, const 
     set_unknown(dtype_of(x), outs);
     if (out_count > 1)
         set_unknown(RT_int64, &outs[1]);
-    if (!rt_fact_has_shape(x) || x->rank < dims_count + 1)
+    TS_TRY(image_rank(x, dims_count + 1, dims_count + 2));
+    if (!rt_fact_has_shape(x))
         return NULL;
     rt_dim *dims = rt_new_dims(ic, x->rank);
     for (int i = 0; i < x->rank; i++) {
@@ -105,7 +115,8 @@ static ts_status resized(const rt_infer_context *ic, const rt_fact *args, int di
     if (!scales || args[1].kind != RT_FACT_NONE)
         return sized_tail(ic, x, &args[1], dims_count, outs, 1);
     set_unknown(dtype_of(x), outs);
-    if (!rt_fact_has_shape(x) || x->rank != dims_count + 2)
+    TS_TRY(image_rank(x, dims_count + 2, dims_count + 2));
+    if (!rt_fact_has_shape(x))
         return NULL;
     rt_dim *dims = rt_new_dims(ic, x->rank);
     for (int i = 0; i < x->rank; i++) {
@@ -174,10 +185,14 @@ static ts_status pixels(const rt_infer_context *ic, const rt_fact *args, bool is
     const rt_fact *x = &args[0];
     int64_t r;
     set_unknown(dtype_of(x), out);
-    if (!rt_fact_has_shape(x) || x->rank < 3)
+    TS_TRY(image_rank(x, 3, RT_MAX_RANK));
+    if (!rt_fact_has_shape(x))
         return NULL;
     rt_dim *dims = rt_new_dims(ic, x->rank);
     bool is_known = rt_fact_int(&args[1], &r) && r > 0;
+    for (int i = x->rank - 3; is_known && i < x->rank; i++)
+        if ((i == x->rank - 3) == is_shuffle)
+            rt_dim_tell(ic, x->dims[i], is_shuffle ? rt_dim_mul(ic, r, r) : r, RT_MATCH_MULTIPLE);
     for (int i = 0; i < x->rank; i++) {
         bool is_channel = i == x->rank - 3;
         dims[i] = x->dims[i];
@@ -208,7 +223,70 @@ RULE(norm) { /* the first result is like the input; statistics keep their dtype 
     return NULL;
 }
 
+/* layer_norm, rms_norm: the last sizes are normalized_shape. */
+RULE(layer_norm) {
+    rt_dim shape[RT_MAX_RANK];
+    int count;
+    TS_TRY(rt_infer_norm(ic, args, arg_count, outs, out_count));
+    if (!rt_fact_has_shape(&args[0]) || !rt_fact_dims(&args[1], shape, &count))
+        return NULL;
+    TS_TRY(image_rank(&args[0], count, RT_MAX_RANK));
+    for (int i = 0; i < count; i++)
+        TS_TRY(rt_dim_match(ic, args[0].dims[args[0].rank - count + i], shape[i]));
+    return NULL;
+}
+
+/* What there is for every channel has as many elements. */
+static ts_status match_channels(const rt_infer_context *ic, const rt_fact *x,
+                                const rt_fact *each) {
+    bool fits = rt_fact_has_shape(each) && each->rank == 1;
+    return fits ? rt_dim_match(ic, x->dims[1], each->dims[0]) : NULL;
+}
+
+RULE(batch_norm) {
+    TS_TRY(rt_infer_norm(ic, args, arg_count, outs, out_count));
+    if (!rt_fact_has_shape(&args[0]))
+        return NULL;
+    TS_TRY(image_rank(&args[0], 1, RT_MAX_RANK));
+    for (int d = 0; d < args[0].rank; d++)
+        if (args[0].dims[d] == 0) /* nothing is looked at then */
+            return NULL;
+    if (args[0].rank < 2)
+        return NULL;
+    TS_TRY(match_channels(ic, &args[0], &args[1]));
+    return match_channels(ic, &args[0], &args[3]);
+}
+
+RULE(group_norm) {
+    int64_t groups;
+    TS_TRY(rt_infer_norm(ic, args, arg_count, outs, out_count));
+    if (!rt_fact_has_shape(&args[0]))
+        return NULL;
+    TS_TRY(image_rank(&args[0], 2, RT_MAX_RANK));
+    if (rt_fact_int(&args[1], &groups) && groups > 0)
+        rt_dim_tell(ic, args[0].dims[1], groups, RT_MATCH_MULTIPLE);
+    return match_channels(ic, &args[0], &args[2]);
+}
+
 /* ---- recurrent ---- */
+
+/* x and the weights that it is multiplied with: [outputs, inputs]. */
+static ts_status match_width(const rt_infer_context *ic, const rt_fact *x, const rt_fact *w) {
+    bool have_width = rt_fact_has_shape(x) && rt_fact_has_shape(w) && x->rank > 0 && w->rank == 2;
+    return have_width ? rt_dim_match(ic, x->dims[x->rank - 1], w->dims[1]) : NULL;
+}
+
+static ts_status match_weights(const rt_infer_context *ic, const rt_fact *x, const rt_fact *w) {
+    TS_TRY(rt_fact_match_dtype(x, w));
+    return match_width(ic, x, w);
+}
+
+static ts_status match_parameters(const rt_infer_context *ic, const rt_fact *x,
+                                  const rt_fact *parameters) {
+    bool is_known = parameters->kind == RT_FACT_LIST && parameters->count_known &&
+                    parameters->count && parameters->items;
+    return is_known ? match_weights(ic, x, &parameters->items[0]) : NULL;
+}
 
 static ts_status recurrent(const rt_infer_context *ic, const rt_fact *x, const rt_fact *hx,
                            bool hx_is_list, const rt_fact *bidirectional, rt_fact *outs,
@@ -238,19 +316,51 @@ static ts_status recurrent(const rt_infer_context *ic, const rt_fact *x, const r
     return NULL;
 }
 
-RULE(lstm_input) { return recurrent(ic, &args[0], &args[1], true, &args[7], outs, out_count); }
-RULE(rnn_input) { return recurrent(ic, &args[0], &args[1], false, &args[7], outs, out_count); }
+RULE(lstm_input) {
+    TS_TRY(match_parameters(ic, &args[0], &args[2]));
+    return recurrent(ic, &args[0], &args[1], true, &args[7], outs, out_count);
+}
+RULE(rnn_input) {
+    TS_TRY(match_parameters(ic, &args[0], &args[2]));
+    return recurrent(ic, &args[0], &args[1], false, &args[7], outs, out_count);
+}
 RULE(lstm_data) { return recurrent(ic, &args[0], &args[2], true, &args[8], outs, out_count); }
 RULE(rnn_data) { return recurrent(ic, &args[0], &args[2], false, &args[8], outs, out_count); }
 
+/* A cell takes matrices: rows of x and of a state belong together. */
+static ts_status match_state(const rt_infer_context *ic, const rt_fact *x, const rt_fact *h,
+                             const rt_fact *w_hh) {
+    TS_TRY(image_rank(h, 2, RT_MAX_RANK));
+    bool are_rows = rt_fact_has_shape(x) && rt_fact_has_shape(h) && x->rank == 2 && h->rank == 2;
+    if (!are_rows)
+        return NULL;
+    TS_TRY(rt_dim_match(ic, x->dims[0], h->dims[0]));
+    return match_width(ic, h, w_hh);
+}
+
+static ts_status match_cell(const rt_infer_context *ic, const rt_fact *x, const rt_fact *h,
+                            const rt_fact *args) {
+    TS_TRY(image_rank(x, 2, RT_MAX_RANK));
+    TS_TRY(rt_fact_match_dtype(h, &args[3]));
+    if (x->rank <= 2)
+        TS_TRY(match_weights(ic, x, &args[2]));
+    return match_state(ic, x, h, &args[3]);
+}
+
 RULE(rnn_cell) {
     set_unknown(dtype_of(&args[0]), outs);
+    TS_TRY(match_cell(ic, &args[0], &args[1], args));
     if (rt_fact_has_shape(&args[1]))
         outs[0] = rt_fact_tensor(dtype_of(&args[0]), args[1].rank, args[1].dims);
     return NULL;
 }
 
 RULE(lstm_cell) {
+    if (args[1].kind == RT_FACT_LIST && args[1].count_known && args[1].count == 2 &&
+        args[1].items) {
+        TS_TRY(match_cell(ic, &args[0], &args[1].items[0], args));
+        TS_TRY(match_state(ic, &args[0], &args[1].items[1], &args[3]));
+    }
     for (size_t i = 0; i < out_count; i++) {
         set_unknown(dtype_of(&args[0]), &outs[i]);
         if (args[1].kind == RT_FACT_LIST && args[1].count_known && args[1].count == 2 &&
@@ -266,7 +376,16 @@ RULE(lstm_cell) {
 RULE(attention) {
     const rt_fact *q = &args[0], *v = &args[2];
     int64_t grouped;
+    const rt_fact *k = &args[1];
     set_unknown(dtype_of(q), outs);
+    TS_TRY(rt_fact_match_dtype(q, k));
+    TS_TRY(rt_fact_match_dtype(q, v));
+    if (rt_fact_has_shape(k) && k->rank >= 2) {
+        if (rt_fact_has_shape(q) && q->rank >= 2)
+            TS_TRY(rt_dim_match(ic, q->dims[q->rank - 1], k->dims[k->rank - 1]));
+        if (rt_fact_has_shape(v) && v->rank >= 2)
+            rt_dim_tell(ic, k->dims[k->rank - 2], v->dims[v->rank - 2], RT_MATCH_OR_ONE);
+    }
     if (!rt_fact_has_shape(q) || !rt_fact_has_shape(v) || q->rank < 2 || v->rank < 2)
         return NULL;
     rt_dim *batch;

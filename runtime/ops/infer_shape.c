@@ -213,6 +213,8 @@ RULE(cat) {
                                 "Sizes of tensors must match except in dimension %d. Expected size "
                                 "%lld but got size %lld for tensor number %zu in the list.",
                                 dim, (long long)dims[d], (long long)item->dims[d], i);
+            if (shape->rank > 1) /* a vector may be empty, and is left out then */
+                rt_dim_tell(ic, shape->dims[d], item->dims[d], RT_MATCH_MUST);
             if (!rt_dim_is_constant(dims[d]) && item->dims[d] != RT_DIM_UNKNOWN &&
                 (dims[d] == RT_DIM_UNKNOWN || rt_dim_is_constant(item->dims[d])))
                 dims[d] = item->dims[d];
@@ -242,6 +244,14 @@ RULE(stack) {
         return NULL;
     }
     rt_dim *dims = rt_new_dims(ic, first->rank + 1);
+    for (size_t i = 1; list->count_known && i < list->count; i++) {
+        if (!rt_fact_has_shape(&list->items[i]))
+            continue;
+        if (list->items[i].rank != first->rank)
+            return ts_raise("RuntimeError", "stack expects each tensor to be equal size");
+        for (int d = 0; d < first->rank; d++)
+            TS_TRY(rt_dim_match(ic, first->dims[d], list->items[i].dims[d]));
+    }
     for (int d = 0; d < first->rank; d++)
         dims[d + (d >= dim)] = first->dims[d];
     dims[dim] = list->count_known ? (rt_dim)list->count : RT_DIM_UNKNOWN;

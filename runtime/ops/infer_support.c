@@ -98,6 +98,29 @@ bool rt_dim_equal(const rt_infer_context *ic, rt_dim a, rt_dim b) {
     return ic->algebra && !both_constant(a, b) && ic->algebra->equal(ic->algebra->user, a, b);
 }
 
+void rt_dim_tell(const rt_infer_context *ic, rt_dim a, rt_dim b, rt_match how) {
+    bool is_known = a != RT_DIM_UNKNOWN && b != RT_DIM_UNKNOWN;
+    if (ic->match && is_known && !both_constant(a, b) && !rt_dim_equal(ic, a, b))
+        ic->match(ic->match_user, a, b, how);
+}
+
+ts_status rt_dim_match(const rt_infer_context *ic, rt_dim a, rt_dim b) {
+    if (both_constant(a, b) && a != b)
+        return ts_raise("RuntimeError", "sizes that must be the same: %lld and %lld", (long long)a,
+                        (long long)b);
+    rt_dim_tell(ic, a, b, RT_MATCH_MUST);
+    return NULL;
+}
+
+ts_status rt_fact_match_dtype(const rt_fact *a, const rt_fact *b) {
+    if (a->kind != RT_FACT_TENSOR || b->kind != RT_FACT_TENSOR || a->dtype == b->dtype ||
+        a->dtype == RT_DTYPE_UNKNOWN || b->dtype == RT_DTYPE_UNKNOWN ||
+        rt_dtype_category(a->dtype) == 'q' || rt_dtype_category(b->dtype) == 'q')
+        return NULL;
+    return ts_raise("RuntimeError", "dtypes that must be the same: %s and %s",
+                    rt_dtype_name(a->dtype), rt_dtype_name(b->dtype));
+}
+
 /* Whether a is at most b, and 0 only where b is: a table's first N rows beside N rows. They are the
  * same or a is 1, or else operators raise; the result is b. */
 static bool is_part(const rt_infer_context *ic, rt_dim a, rt_dim b) {
@@ -109,6 +132,8 @@ static bool is_part(const rt_infer_context *ic, rt_dim a, rt_dim b) {
 static ts_status broadcast_dim(const rt_infer_context *ic, rt_dim a, rt_dim b, int at,
                                rt_dim *out) {
     *out = RT_DIM_UNKNOWN;
+    if (a != 1 && b != 1)
+        rt_dim_tell(ic, a, b, RT_MATCH_OR_ONE);
     if (a == 1 || b == 1) {
         *out = a == 1 ? b : a;
     } else if (rt_dim_equal(ic, a, b)) {

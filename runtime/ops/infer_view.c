@@ -54,6 +54,10 @@ static ts_status reshape_to(const rt_infer_context *ic, const rt_fact *self, con
     if (all_constant && (at < 0 ? count != product : product == 0 || count % product))
         return ts_raise("RuntimeError", "shape is invalid for input of size %lld",
                         (long long)count);
+    rt_dim old = rt_fact_has_shape(self) ? rt_dim_product(ic, self->dims, self->rank)
+                                         : RT_DIM_UNKNOWN;
+    rt_dim_tell(ic, old, product_without(ic, sizes, rank, at),
+                at < 0 ? RT_MATCH_MUST : RT_MATCH_MULTIPLE);
     if (at >= 0)
         sizes[at] =
             rt_fact_has_shape(self) ? inferred_dim(ic, self, sizes, rank, at) : RT_DIM_UNKNOWN;

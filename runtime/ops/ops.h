@@ -115,9 +115,18 @@ typedef struct rt_fact {
                                     not NULL) holds for each element */
 } rt_fact;
 
+/* What a rule says of two sizes that are not known to be equal. */
+typedef enum rt_match {
+    RT_MATCH_MUST,     /* equal, or the operator raises */
+    RT_MATCH_OR_ONE,   /* equal, or one of them is 1, or it raises */
+    RT_MATCH_MULTIPLE  /* the first is a multiple of the second, or it raises */
+} rt_match;
+
 typedef struct rt_infer_context {
     ts_arena *arena; /* for dims and items of results */
     const rt_dim_algebra *algebra;
+    void (*match)(void *user, rt_dim a, rt_dim b, rt_match how); /* or NULL */
+    void *match_user;
 } rt_infer_context;
 
 /* Fills one fact per result. What cannot be known is left unknown; an error is returned only for

@@ -83,5 +83,11 @@ rt_dim rt_dim_mul(const rt_infer_context *ic, rt_dim a, rt_dim b);
 rt_dim rt_dim_floordiv(const rt_infer_context *ic, rt_dim a, rt_dim b);
 rt_dim rt_dim_product(const rt_infer_context *ic, const rt_dim *dims, int count);
 bool rt_dim_equal(const rt_infer_context *ic, rt_dim a, rt_dim b); /* known to be */
+/* The operator raises unless a is b: an error where they are known to differ, else whoever listens
+ * is told. */
+ts_status rt_dim_match(const rt_infer_context *ic, rt_dim a, rt_dim b) TS_WARN_UNUSED;
+void rt_dim_tell(const rt_infer_context *ic, rt_dim a, rt_dim b, rt_match how);
+/* Factors of a product: an error where their dtypes are known and differ. */
+ts_status rt_fact_match_dtype(const rt_fact *a, const rt_fact *b) TS_WARN_UNUSED;
 
 #endif
