@@ -6,11 +6,13 @@
  *       for tiles of the block           the rows' block does too
  *         micro-kernel -> tile -> epilogue -> memory
  *
- * Sums run over k in one go and every tile is computed alone, so results do not depend on the
- * number of threads. */
+ * Sums run over k in one go, or block by block (choose_sum_block), and every tile is computed alone,
+ * so results do not depend on the number of threads. */
 #include "codegen/emit_llvm_contraction.h"
 
 #include <string.h>
+
+enum { SUM_BLOCK = 320 }; /* terms: 20 KB of a panel */
 
 static int64_t known_or(rt_dim d, int64_t otherwise) {
     return rt_dim_is_constant(d) ? d : otherwise;
@@ -106,6 +108,33 @@ static void plan_lines(const kn_kernel *k, kn_plan *p) {
     p->in_lines = (p->out_lines - 1) * c->stride_h + (c->kernel_h - 1) * c->dilation_h + 1;
 }
 
+/* Long sums: a panel that the first-level cache does not hold is read from the second level once for
+ * every tile, and rows of such length leave no room there. So the sum is cut into blocks of terms:
+ * a panel's part stays in the first level, the rows' parts in the second, and sums of the terms so far
+ * are kept in scratch, in the third at worst. Rows a multiple of 4 KB apart share few sets of the
+ * first level and are copied; that pays for shorter sums too. (AVX-512's caches were larger where it
+ * was measured: whole sums there.) */
+static void choose_sum_block(const kn_kernel *k, const cg_target_info *target, kn_plan *p) {
+    const kn_contraction *c = &k->contraction;
+    rt_dim rows = k->dims[c->batch_count].size, columns = k->dims[c->batch_count + 1].size;
+    rt_dim step = c->left.strides[c->batch_count];
+    p->copies_left = rt_dim_is_constant(step) && step % 1024 == 0;
+    if (target->vector_bytes > 32 || c->left_kind != KN_LEFT_ROWS || c->format != KN_FLOAT32 ||
+        !rt_dim_is_constant(c->k) || c->k <= SUM_BLOCK * (p->copies_left ? 3 : 5) || p->rows < 4 ||
+        p->panels != 1 || !rt_dim_is_constant(columns)) {
+        p->copies_left = false;
+        return;
+    }
+    p->sum_blocks = (c->k + SUM_BLOCK - 1) / SUM_BLOCK;
+    p->sum_block = ((c->k + p->sum_blocks - 1) / p->sum_blocks + 7) / 8 * 8;
+    p->sum_blocks = (c->k + p->sum_block - 1) / p->sum_block;
+    p->inner = 192 * 1024 / (p->sum_block * 4) / p->rows * p->rows;
+    if (rt_dim_is_constant(rows) && rows > 0) {
+        int64_t parts = (rows + p->inner - 1) / p->inner;
+        p->inner = ((rows + parts - 1) / parts + p->rows - 1) / p->rows * p->rows;
+    }
+}
+
 static void make_plan(kn_kernel *k, const cg_target_info *target, kn_plan *p) {
     kn_contraction *c = &k->contraction;
     memset(p, 0, sizeof *p);
@@ -143,6 +172,11 @@ static void make_plan(kn_kernel *k, const cg_target_info *target, kn_plan *p) {
         int64_t even = (rows + (rows + block - 1) / block - 1) / ((rows + block - 1) / block);
         block = (even + p->rows - 1) / p->rows * p->rows;
     }
+    choose_sum_block(k, target, p);
+    if (p->sum_block && c->right_is_packed)
+        block = p->inner;
+    else if (p->sum_block) /* all rows: the right side is packed once an item */
+        block = known_or(rows, 8 * p->inner);
     p->block = block;
     p->blocks = kn_dim_ceil_div(k, rows, block);
     if (has_lines) {
@@ -155,13 +189,18 @@ static void make_plan(kn_kernel *k, const cg_target_info *target, kn_plan *p) {
         items = kn_dim_mul(k, items, k->dims[d].size);
     int64_t panels = (known_or(columns, 0) + KN_PANEL - 1) / KN_PANEL;
     p->groups = 1;
-    if (c->right_is_packed && c->left_kind != KN_LEFT_PACKED && rt_dim_is_constant(items) &&
-        items > 0 && items < 16 && panels > p->panels) {
-        int64_t steps = (panels + p->panels - 1) / p->panels, wanted = (16 + items - 1) / items;
+    bool may_group = c->right_is_packed && c->left_kind != KN_LEFT_PACKED &&
+                     rt_dim_is_constant(items) && items > 0 && items < 16 && panels > p->panels;
+    if (may_group || p->sum_block) {
+        int64_t steps = (panels + p->panels - 1) / p->panels, count = known_or(items, 16);
+        int64_t most = p->copies_left ? 8 : 16;
+        int64_t wanted = count > 0 && count < most ? (most + count - 1) / count : 1;
         int64_t per = (steps + wanted - 1) / wanted;
         p->group = per * p->panels;
+        if (p->sum_block && p->group * p->inner * KN_PANEL * 4 > 256 * 1024)
+            p->group = 256 * 1024 / (p->inner * KN_PANEL * 4);
         p->groups = (panels + p->group - 1) / p->group;
-        items = items * p->groups;
+        items = kn_dim_mul(k, items, p->groups);
     }
     k->work_items = items;
     double flops = 2.0 * (double)sum * (double)block *
@@ -170,7 +209,11 @@ static void make_plan(kn_kernel *k, const cg_target_info *target, kn_plan *p) {
      * cache takes as long as two operations do. */
     double weight_bytes = flops * 2 / (double)block, cost = flops + 2 * weight_bytes;
     k->grain = cost > 2e6 ? 1 : (int64_t)(2e6 / (cost + 1)) + 1;
-    k->flops = rt_dim_is_constant(items) ? flops * (double)items : 0;
+    k->flops = 0; /* the last block and the last group may be short */
+    if (rt_dim_is_constant(items) && rt_dim_is_constant(rows) && rt_dim_is_constant(columns))
+        k->flops = 2.0 * (double)sum * (double)columns * (double)rows;
+    for (int d = 0; d < m; d++)
+        k->flops *= (double)known_or(k->dims[d].size, 0);
     /* Scratch: addresses, packed rows, packed columns. */
     p->table_bytes = has_table ? (block * p->taps * 8 + 63) / 64 * 64 : 0;
     p->packed_left_bytes = 0;
@@ -182,12 +225,18 @@ static void make_plan(kn_kernel *k, const cg_target_info *target, kn_plan *p) {
     else if (c->left_kind == KN_LEFT_PACKED) /* room for the last vector of a row */
         p->packed_left_bytes = kn_dim_mul(
             k, kn_dim_ceil_div(k, kn_dim_mul(k, kn_dim_add(k, c->k, 32), block * 4), 64), 64);
+    else if (p->copies_left)
+        p->packed_left_bytes = (p->inner * (p->sum_block + 16) * 4 + 63) / 64 * 64;
     p->packed_right_bytes = 0;
     if (!c->right_is_packed)
         p->packed_right_bytes =
-            kn_dim_mul(k, kn_dim_mul(k, kn_dim_ceil_div(k, columns, KN_PANEL), KN_PANEL * 4), c->k);
+            kn_dim_mul(k, p->group ? p->group * KN_PANEL * 4
+                                   : kn_dim_mul(k, kn_dim_ceil_div(k, columns, KN_PANEL), KN_PANEL * 4),
+                       c->k);
+    p->parts_bytes = p->sum_block ? p->inner * p->group * KN_PANEL * 4 : 0;
     k->scratch_bytes =
-        kn_dim_add(k, kn_dim_add(k, p->table_bytes, p->packed_left_bytes), p->packed_right_bytes);
+        kn_dim_add(k, kn_dim_add(k, kn_dim_add(k, p->table_bytes, p->packed_left_bytes), p->packed_right_bytes),
+                   p->parts_bytes);
 }
 
 /* Every symbolic size that the emitter will ask for. */
@@ -203,7 +252,8 @@ static ts_status register_sizes(kn_kernel *k, const kn_plan *p) {
     rt_dim more[] = {c->k, c->left.offset, c->left_k, c->right.offset, c->right_k, p->blocks,
                      p->groups, k->work_items, k->scratch_bytes, c->image_stride, c->h_stride,
                      c->w_stride, c->input_h, c->input_w, c->out_h, c->out_w,
-                     p->packed_left_bytes, p->table_bytes, p->block, p->line_floats,
+                     p->packed_left_bytes, p->packed_right_bytes, p->table_bytes, p->block,
+                     p->line_floats,
                      kn_dim_ceil_div(k, k->dims[c->batch_count + 1].size, KN_PANEL),
                      kn_dim_add(k, c->k, 32)};
     for (size_t i = 0; i < sizeof more / sizeof *more; i++)
@@ -270,6 +320,26 @@ typedef struct column_step {
     LLVMValueRef masks[KN_MAX_TILE]; /* NULL: all lanes */
 } column_step;
 
+/* Adds what the blocks of terms before left; whether these were the last. */
+static bool add_parts(kn_emitter *e, kn_pieces *x, const kn_tile *t, const column_step *s,
+                      LLVMValueRef m, LLVMValueRef *sums) {
+    LLVMValueRef row = kn_mul(e, kn_sub(e, m, x->row_begin), kn_i64(e, t->vectors * e->width));
+    LLVMValueRef at = kn_mul(e, kn_sub(e, s->column, x->column_begin), kn_i64(e, x->plan.inner));
+    at = kn_float_address(e, x->parts, kn_add(e, at, row));
+    LLVMTypeRef type = kn_llvm_type(e, RT_float32, e->width);
+    for (int i = 0; i < t->rows * t->vectors; i++) {
+        LLVMValueRef part = kn_float_address(e, at, kn_i64(e, i * e->width));
+        LLVMValueRef before = LLVMBuildLoad2(e->b, type, part, "");
+        LLVMSetAlignment(before, (unsigned)e->width * 4);
+        if (x->is_first)
+            before = LLVMBuildSelect(e->b, x->is_first, LLVMConstNull(type), before, "");
+        sums[i] = LLVMBuildFAdd(e->b, before, sums[i], "");
+        if (x->is_first)
+            LLVMSetAlignment(LLVMBuildStore(e->b, sums[i], part), (unsigned)e->width * 4);
+    }
+    return !x->is_first;
+}
+
 static void emit_tile(kn_emitter *e, kn_pieces *x, kn_tile *t, const column_step *s,
                       LLVMValueRef m) {
     LLVMValueRef sums[KN_MAX_TILE];
@@ -278,6 +348,8 @@ static void emit_tile(kn_emitter *e, kn_pieces *x, kn_tile *t, const column_step
         kn_emit_row_sums(e, t, x->tile, sums);
     else
         kn_emit_tile_sums(e, t, sums);
+    if (x->plan.sum_block && !add_parts(e, x, t, s, m, sums))
+        return;
     if (x->plan.in_registers) {
         kn_emit_tile_stores(e, t->rows, t->vectors, sums, m, s->column, s->masks, NULL);
         return;
@@ -287,6 +359,10 @@ static void emit_tile(kn_emitter *e, kn_pieces *x, kn_tile *t, const column_step
         LLVMSetAlignment(LLVMBuildStore(e->b, sums[i], to), (unsigned)e->width * 4);
     }
     emit_epilogue(e, x, m, t->rows, s->column, t->vectors);
+}
+
+static int64_t rows_at_once(const kn_plan *p) {
+    return p->inner ? p->inner : known_or(p->block, 48);
 }
 
 /* Tiles over `count` rows from `m` on, the widest first. `left` is the first row's address where
@@ -299,9 +375,10 @@ static void emit_tiles(kn_emitter *e, kn_pieces *x, kn_tile *t, const column_ste
     if (LLVMIsConstant(t->panel_bytes)) {
         int per_panel = KN_PANEL / e->width, panels = (s->vectors + per_panel - 1) / per_panel;
         next = kn_address(e, t->right, kn_mul(e, t->panel_bytes, kn_i64(e, panels)));
-        while (t->next_shift < 6 && known_or(p->block, 48) / p->rows >> (t->next_shift + 1))
+        while (t->next_shift < 6 && rows_at_once(p) / p->rows >> (t->next_shift + 1))
             t->next_shift++;
-        share = LLVMConstIntGetSExtValue(t->panel_bytes) >> t->next_shift;
+        share = x->sum_begin ? x->sum_length * KN_PANEL * 4 : LLVMConstIntGetSExtValue(t->panel_bytes);
+        share >>= t->next_shift;
     }
     for (int v = 0; v < p->variant_count; v++) {
         LLVMValueRef rows = kn_i64(e, p->variants[v]);
@@ -342,11 +419,21 @@ static void emit_columns(kn_emitter *e, kn_pieces *x, const column_step *s) {
     LLVMValueRef panel = LLVMBuildUDiv(e->b, s->column, kn_i64(e, KN_PANEL), "");
     t.right = kn_address(e, x->right, kn_mul(e, panel, t.panel_bytes));
     LLVMValueRef count = kn_sub(e, x->row_end, x->row_begin);
+    if (x->sum_begin) {
+        t.length = kn_i64(e, x->sum_length);
+        t.right = kn_element(e, t.right, x->sum_begin, KN_PANEL * 4);
+    }
     switch (c->left_kind) {
     case KN_LEFT_ROWS: {
+        if (p->copies_left) {
+            t.row_step = kn_i64(e, (x->sum_length + 16) * 4);
+            emit_tiles(e, x, &t, s, x->row_begin, x->packed_left, count);
+            break;
+        }
         LLVMValueRef step = kn_mul(e, kn_size(e, c->left.strides[c->batch_count]), kn_i64(e, 4));
         t.row_step = step;
-        emit_tiles(e, x, &t, s, x->row_begin, kn_address(e, x->left, kn_mul(e, x->row_begin, step)),
+        LLVMValueRef left = x->sum_begin ? kn_float_address(e, x->left, x->sum_begin) : x->left;
+        emit_tiles(e, x, &t, s, x->row_begin, kn_address(e, left, kn_mul(e, x->row_begin, step)),
                    count);
         break;
     }
@@ -422,6 +509,32 @@ static void emit_item(kn_emitter *e, kn_pieces *x, LLVMValueRef panel_begin, LLV
     kn_loop_end(e, &loop, NULL);
 }
 
+/* One block of rows after another, and for each one block of terms after another. */
+static void emit_sum_blocks(kn_emitter *e, kn_pieces *x, LLVMValueRef panel_begin, LLVMValueRef panel_end) {
+    const kn_plan *p = &x->plan;
+    LLVMValueRef row_end = x->row_end;
+    kn_loop rows, terms;
+    kn_loop_begin(e, &rows, x->row_begin, row_end, p->inner, NULL, 0);
+    x->row_begin = rows.index;
+    x->row_end = kn_min(e, kn_add(e, rows.index, kn_i64(e, p->inner)), row_end);
+    x->column_begin = kn_mul(e, panel_begin, kn_i64(e, KN_PANEL));
+    int64_t last = (p->sum_blocks - 1) * p->sum_block;
+    for (int part = 0; part < 2; part++) {
+        if (part == 0)
+            kn_loop_begin(e, &terms, kn_i64(e, 0), kn_i64(e, last), p->sum_block, NULL, 0);
+        x->sum_begin = part == 0 ? terms.index : kn_i64(e, last);
+        x->sum_length = part == 0 ? p->sum_block : e->k->contraction.k - last;
+        x->is_first = part == 0 ? LLVMBuildICmp(e->b, LLVMIntEQ, terms.index, kn_i64(e, 0), "") : NULL;
+        if (p->copies_left)
+            kn_emit_left_copy(e, x);
+        emit_item(e, x, panel_begin, panel_end);
+        if (part == 0)
+            kn_loop_end(e, &terms, NULL);
+    }
+    kn_loop_end(e, &rows, NULL);
+    x->sum_begin = NULL;
+}
+
 void kn_emit_contraction(kn_emitter *e) {
     if (e->k->contraction.winograd) {
         kn_emit_winograd(e);
@@ -442,6 +555,8 @@ void kn_emit_contraction(kn_emitter *e) {
     x.table = e->scratch;
     x.packed_left = kn_address(e, e->scratch, kn_size(e, p->table_bytes));
     x.packed_right = kn_address(e, x.packed_left, kn_size(e, p->packed_left_bytes));
+    if (p->sum_block)
+        x.parts = kn_address(e, x.packed_right, kn_size(e, p->packed_right_bytes));
     kn_loop items;
     kn_loop_begin(e, &items, e->begin, e->end, 1, NULL, 0);
     LLVMValueRef rest = items.index;
@@ -466,11 +581,13 @@ void kn_emit_contraction(kn_emitter *e) {
     }
     x.left = kn_batch_address(e, &c->left);
     x.right = kn_batch_address(e, &c->right);
-    if (!c->right_is_packed) {
-        kn_emit_packed_right(e, &x);
-        x.right = x.packed_right;
+    if (!c->right_is_packed)
+        kn_emit_packed_right(e, &x, panel_begin, panel_end);
+    if (p->sum_block) {
+        emit_sum_blocks(e, &x, panel_begin, panel_end);
+    } else {
+        kn_emit_rows(e, &x);
+        emit_item(e, &x, panel_begin, panel_end);
     }
-    kn_emit_rows(e, &x);
-    emit_item(e, &x, panel_begin, panel_end);
     kn_loop_end(e, &items, NULL);
 }

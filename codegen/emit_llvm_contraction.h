@@ -17,6 +17,10 @@ typedef struct kn_plan {
     int64_t group;          /* panels of an item; 0: all */
     rt_dim blocks, groups;
     int64_t taps, length;   /* -1: not constant */
+    /* Long sums: so many terms at a time, for so many rows of the item at a time. 0: all of both. */
+    int64_t sum_block, sum_blocks, inner;
+    bool copies_left;       /* rows of such a block, one after another */
+    int64_t parts_bytes;    /* sums of the terms so far */
     /* LINES: the images' lines of an item, copied with their padding: floats of a line, how many
      * copies (planes) a line has, output lines of an item, input lines for them. */
     rt_dim line_floats;
@@ -30,6 +34,11 @@ typedef struct kn_pieces {
     LLVMValueRef left, right;  /* of this batch */
     LLVMValueRef table, packed_left, packed_right, tile;
     LLVMValueRef row_begin, row_end; /* rows of this block */
+    LLVMValueRef parts;              /* [step of columns][row of the block][column] */
+    LLVMValueRef column_begin;       /* of the item */
+    LLVMValueRef sum_begin;          /* the first term of this block; NULL: all terms */
+    LLVMValueRef is_first;           /* of the blocks; NULL: the last one */
+    int64_t sum_length;
 } kn_pieces;
 
 /* A tile of the product, rows x vectors of lanes, summed over taps and the terms of each. */
@@ -53,7 +62,10 @@ typedef struct kn_tile {
 int64_t kn_left_bytes(const kn_contraction *c); /* of an element of LINES */
 /* ---- emit_llvm_left.c: rows of the left operand, panels of a right one that is no constant ---- */
 void kn_emit_rows(kn_emitter *e, kn_pieces *x);
-void kn_emit_packed_right(kn_emitter *e, kn_pieces *x);
+/* Copies terms [sum_begin, sum_begin + sum_length) of the block's rows, sum_length + 16 floats apart. */
+void kn_emit_left_copy(kn_emitter *e, kn_pieces *x);
+/* Sets x->right to where panel 0 would lie. */
+void kn_emit_packed_right(kn_emitter *e, kn_pieces *x, LLVMValueRef panel_begin, LLVMValueRef panel_end);
 LLVMValueRef kn_float_address(kn_emitter *e, LLVMValueRef base, LLVMValueRef index);
 
 /* ---- emit_llvm_formats.c: one step of a tile's sum, by format ---- */

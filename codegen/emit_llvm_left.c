@@ -342,16 +342,42 @@ void kn_emit_rows(kn_emitter *e, kn_pieces *x) {
     kn_loop_end(e, &loop, NULL);
 }
 
+void kn_emit_left_copy(kn_emitter *e, kn_pieces *x) {
+    const kn_contraction *c = &e->k->contraction;
+    LLVMValueRef step = kn_size(e, c->left.strides[c->batch_count]);
+    LLVMValueRef count = kn_sub(e, x->row_end, x->row_begin);
+    LLVMValueRef from = kn_float_address(e, x->left, kn_add(e, kn_mul(e, x->row_begin, step), x->sum_begin));
+    kn_loop row, term;
+    kn_loop_begin(e, &row, kn_i64(e, 0), count, 1, NULL, 0);
+    LLVMValueRef source = kn_float_address(e, from, kn_mul(e, row.index, step));
+    LLVMValueRef to = kn_element(e, x->packed_left, row.index, (x->sum_length + 16) * 4);
+    int64_t whole = x->sum_length / e->width * e->width;
+    kn_loop_begin(e, &term, kn_i64(e, 0), kn_i64(e, whole), e->width, NULL, 0);
+    LLVMValueRef v = kn_emit_load(e, kn_float_address(e, source, term.index), NULL, RT_float32, e->width, NULL);
+    kn_emit_store(e, v, kn_float_address(e, to, term.index), NULL, RT_float32, e->width, NULL);
+    kn_loop_end(e, &term, NULL);
+    if (whole < x->sum_length) {
+        LLVMValueRef at = kn_i64(e, whole);
+        v = kn_emit_load(e, kn_float_address(e, source, at), NULL, RT_float32, e->width,
+                         kn_lane_mask(e, kn_i64(e, x->sum_length - whole), e->width));
+        kn_emit_store(e, v, kn_float_address(e, to, at), NULL, RT_float32, e->width, NULL);
+    }
+    kn_loop_end(e, &row, NULL);
+}
+
 /* packed[panel][k][16]; columns past the end are zero. */
-void kn_emit_packed_right(kn_emitter *e, kn_pieces *x) {
+void kn_emit_packed_right(kn_emitter *e, kn_pieces *x, LLVMValueRef panel_begin, LLVMValueRef panel_end) {
     kn_contraction *c = &e->k->contraction;
     int n_dim = c->batch_count + 1;
     LLVMValueRef columns = kn_size(e, e->k->dims[n_dim].size), sum = kn_size(e, c->k);
     LLVMValueRef stride = kn_size(e, c->right.strides[n_dim]), k_stride = kn_size(e, c->right_k);
     bool adjacent = c->right.strides[n_dim] == 1;
+    LLVMValueRef begin = kn_mul(e, panel_begin, kn_i64(e, KN_PANEL));
+    LLVMValueRef end = kn_min(e, kn_mul(e, panel_end, kn_i64(e, KN_PANEL)), columns);
     kn_loop n, k;
-    kn_loop_begin(e, &n, kn_i64(e, 0), columns, KN_PANEL, NULL, 0);
-    LLVMValueRef panel = kn_element(e, x->packed_right, kn_mul(e, n.index, sum), 4);
+    kn_loop_begin(e, &n, begin, end, KN_PANEL, NULL, 0);
+    LLVMValueRef panel =
+        kn_element(e, x->packed_right, kn_mul(e, kn_sub(e, n.index, begin), sum), 4);
     LLVMValueRef masks[16];
     int vectors = KN_PANEL / e->width;
     for (int v = 0; v < vectors; v++)
@@ -368,5 +394,5 @@ void kn_emit_packed_right(kn_emitter *e, kn_pieces *x) {
     }
     kn_loop_end(e, &k, NULL);
     kn_loop_end(e, &n, NULL);
+    x->right = kn_float_address(e, x->packed_right, kn_sub(e, kn_i64(e, 0), kn_mul(e, begin, sum)));
 }
-

@@ -154,6 +154,31 @@ START_TEST(products) {
 }
 END_TEST
 
+START_TEST(long_sums) {
+    /* Summed in blocks of terms: an odd length with a heavy epilogue in memory; rows 4 KB apart, which
+     * are copied, of several blocks; both sides inputs. */
+    const char *blocks = "func @forward(%x: float32[N,1803]) -> float32[N,37] entry {\n"
+               "  %w = const @w_37_1803 : float32[37,1803]\n"
+               "  %b = const @b_37 : float32[37]\n"
+               "  %a = linear(%x, %w, %b) : float32[N,37]\n"
+               "  %c = gelu(%a, \"none\") : float32[N,37]\n"
+               "  return %c\n"
+               "}\n";
+    check_text(blocks, 1, 1e-4, 1);
+    check_text(blocks, 1, 1e-4, 163);
+    check_text("func @forward(%x: float32[205,1024]) -> float32[205,530] entry {\n"
+               "  %w = const @w_530_1024 : float32[530,1024]\n"
+               "  %a = linear(%x, %w, none) : float32[205,530]\n"
+               "  %c = relu(%a) : float32[205,530]\n"
+               "  return %c\n"
+               "}\n", 1, 1e-4, 0);
+    check_text("func @forward(%x: float32[2,200,1024], %y: float32[2,1024,45]) -> float32[2,200,45] entry {\n"
+               "  %a = matmul(%x, %y) : float32[2,200,45]\n"
+               "  return %a\n"
+               "}\n", 1, 1e-4, 0);
+}
+END_TEST
+
 START_TEST(products_of_inputs) {
     /* Both sides are packed at run time: the left one is transposed. */
     check_text("func @forward(%x: float32[2,19,17], %y: float32[2,19,21]) -> float32[2,17,21] entry {\n"
@@ -532,6 +557,7 @@ int main(void) {
     tcase_add_test(tc, norms_by_hand);
     tcase_add_test(tc, reductions_of_one_element);
     tcase_add_test(tc, products);
+    tcase_add_test(tc, long_sums);
     tcase_add_test(tc, products_of_inputs);
     tcase_add_test(tc, attention);
     tcase_add_test(tc, symbolic_attention);
