@@ -6,11 +6,13 @@
  * Convolution, pooling and per-channel work run along channels in vectors; a kernel reads and writes
  * any layout, so nothing is converted: only the memory order of a value that lives between kernels
  * changes. Values that anything but a kernel sees, or that a kernel looks at through a view, stay
- * contiguous (a user may ask for their strides).
+ * contiguous (a user may ask for their strides); a view that makes the channels the last dim, as layer
+ * norms of images have it, then reads memory in order.
  *
  * Needs: fuse. Keeps: all but the layout in types. Cost: one walk. */
 #include "ir/kernel_form.h"
 #include "ir/resize_form.h"
+#include "ir/strided_view.h"
 #include "passes/pass_internal.h"
 
 static bool is_image(const ir_type *t) {
@@ -22,7 +24,19 @@ static bool is_image(const ir_type *t) {
     return false;
 }
 
-/* Whether the kernel reads the parameter by pointwise operators, reductions and windows alone. */
+/* [N, C, ...] as [N, ..., C]. */
+static bool moves_channels_last(ir_module *m, const ir_op *op) {
+    int from[IR_STRIDED_MAX_RANK], rank = op->results[0]->type->rank;
+    if (ir_view_kind_of(op) != IR_VIEW_PERMUTE || !ir_view_permutation(m, op, from) || from[0] != 0)
+        return false;
+    for (int d = 1; d + 1 < rank; d++)
+        if (from[d] != d + 1)
+            return false;
+    return from[rank - 1] == 1;
+}
+
+/* Whether the kernel reads the parameter by pointwise operators, reductions and windows alone, or with
+ * its channels as the last dim. */
 static bool reads_plainly(ir_module *m, const ir_value *parameter) {
     for (size_t i = 0; i < parameter->use_count; i++) {
         const ir_op *user = parameter->uses[i].op;
@@ -36,7 +50,7 @@ static bool reads_plainly(ir_module *m, const ir_value *parameter) {
             !ir_is_stack(user->results[0]->uses[0].op))
             continue;
         ir_resize resize;
-        if (is_first && ir_resize_of(m, user, &resize))
+        if (is_first && (ir_resize_of(m, user, &resize) || moves_channels_last(m, user)))
             continue;
         if (user->opcode != IR_OP_CORE || a != IR_A_NONE)
             return false;
