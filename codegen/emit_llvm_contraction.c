@@ -288,9 +288,11 @@ LLVMValueRef kn_batch_address(kn_emitter *e, const kn_access *a) {
 static void emit_epilogue(kn_emitter *e, kn_pieces *x, LLVMValueRef m, int rows,
                           LLVMValueRef column, int vectors) {
     kn_kernel *k = e->k;
-    int m_dim = k->contraction.batch_count, w = e->width;
+    int m_dim = k->contraction.batch_count, lanes = e->width;
     rt_dim columns = k->dims[m_dim + 1].size;
-    LLVMValueRef width = kn_i64(e, vectors * w);
+    LLVMValueRef width = kn_i64(e, vectors * lanes);
+    /* Two registers at a time: chains of dependent operations come interleaved. */
+    int w = e->width = vectors % 2 == 0 ? lanes * 2 : lanes;
     LLVMValueRef end = kn_min(e, kn_add(e, column, width), kn_size(e, columns));
     kn_loop row, loop;
     kn_loop_begin(e, &row, kn_i64(e, 0), kn_i64(e, rows), 1, NULL, 0);
@@ -311,6 +313,7 @@ static void emit_epilogue(kn_emitter *e, kn_pieces *x, LLVMValueRef m, int rows,
         kn_loop_end(e, &loop, NULL);
     }
     kn_loop_end(e, &row, NULL);
+    e->width = lanes;
 }
 
 /* Columns of a tile: how many vectors, and which lanes of the last ones exist. */

@@ -152,7 +152,7 @@ bool kn_fits_registers(const kn_kernel *k, int accumulators) {
         const kn_node *n = &k->nodes[i];
         if (!n->is_needed || n->code == KN_CONSTANT || n->code == KN_TILE)
             continue;
-        cost += kn_scalar_is_heavy(n->code) ? 30 : 1;
+        cost += kn_scalar_is_heavy(n->code) ? 40 : 1;
     }
     return cost * accumulators <= 400;
 }
