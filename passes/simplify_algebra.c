@@ -7,12 +7,14 @@
  *   view(view(x, a), b)                  =>  view(x, b)
  *   transpose twice, permute to the same order, a slice or view or expand of everything => x
  *   matmul(x, t(w)), addmm(b, x, t(w))   =>  linear(x, w, b)
+ *   view(addmm(b, view(x, [-1, k]), w), [..., n])  =>  matmul(x, w) + b, where x has these leading dims
  *   _convolution(..., transposed, ...)   =>  conv1d to conv3d, conv_transpose1d to 3d
  *   x * max(n, f), an int and a float    =>  x * float(max(n, f)) where x has floats
  *   the same on ints: n + 0, n * 1, n - 0, n // 1
  *
  * A result that was fresh memory and becomes its operand must not be written, nor its operand, nor
  * handed to the caller. Views stay views of the same memory, so for them nothing changes. */
+#include "ir/strided_view.h"
 #include "passes/alias.h"
 
 typedef struct simplifier {
@@ -337,6 +339,58 @@ static bool make_linear(simplifier *s, ir_op *op) {
     return true;
 }
 
+/* x of view(x, [rows, k]) whose leading dims are those of `t`, all but the last. */
+static ir_value *unflattened(simplifier *s, const ir_value *rows, const ir_type *t) {
+    const ir_op *view = rows->def;
+    if (!view || ir_view_kind_of(view) != IR_VIEW_RESHAPE || rows->type->rank != 2)
+        return NULL;
+    ir_value *x = view->operands[0];
+    if (!ir_type_is_known_tensor(x->type) || x->type->rank != t->rank || !pass_is_stable(s->alias, x) ||
+        !ir_dim_same(s->m, x->type->dims[t->rank - 1], rows->type->dims[1]))
+        return NULL;
+    for (int d = 0; d + 1 < t->rank; d++)
+        if (!ir_dim_same(s->m, x->type->dims[d], t->dims[d]))
+            return NULL;
+    return x;
+}
+
+/* Products of flattened rows, as GPT-2's layers write them: without the views, what follows becomes the
+ * product's epilogue. */
+static bool unflatten_product(simplifier *s, ir_op *op) {
+    rt_op matmul = rt_op_find(TS_STR("matmul")), add = rt_op_find(TS_STR("add.Tensor"));
+    const ir_type *t = op->results[0]->type;
+    ir_op *product = op->operand_count ? op->operands[0]->def : NULL;
+    bool addmm = is_op(product, "addmm"), linear = is_op(product, "linear");
+    if (matmul == OP_COUNT || add == OP_COUNT || ir_view_kind_of(op) != IR_VIEW_RESHAPE ||
+        !(addmm || linear || is_op(product, "mm")) || product->results[0]->use_count != 1 ||
+        !ir_type_is_known_tensor(t) || t->rank < 3)
+        return false;
+    const ir_type *flat = product->results[0]->type;
+    double beta, alpha;
+    if (flat->rank != 2 || !ir_dim_same(s->m, flat->dims[1], t->dims[t->rank - 1]) ||
+        (addmm && (!ir_const_double(product->operands[3], &beta) || beta != 1 ||
+                   !ir_const_double(product->operands[4], &alpha) || alpha != 1 ||
+                   product->operands[0]->type->rank != 1)))
+        return false;
+    ir_value *x = unflattened(s, product->operands[addmm ? 1 : 0], t);
+    if (!x || !pass_is_stable(s->alias, product->operands[addmm ? 2 : 1]) ||
+        (addmm && !pass_is_stable(s->alias, product->operands[0])))
+        return false;
+    ir_builder b = pass_before(s->m, op);
+    ir_value *operands[3] = {x, product->operands[addmm ? 2 : 1], linear ? product->operands[2] : NULL};
+    ir_value *r = ir_build_core1(&b, linear ? product->core : matmul, operands, linear ? 3 : 2);
+    r->type = t;
+    r->number = op->results[0]->number;
+    if (addmm) {
+        ir_value *terms[3] = {r, product->operands[0], ir_build_int(&b, 1)};
+        r = ir_build_core1(&b, add, terms, 3);
+        r->type = t;
+        r->number = op->results[0]->number;
+    }
+    replace_with(s, op, r);
+    return true;
+}
+
 /* A traced convolution says in numbers what conv1d to 3d and their transposes say by name. The general row
  * takes no input without a batch; the others do, which only matters to programs that raise. */
 static bool name_convolution(simplifier *s, ir_op *op) {
@@ -410,7 +464,8 @@ static void simplify(simplifier *s, ir_op *op) {
         return;
     (void)(drop_neutral(s, op) || drop_neutral_int(s, op) || expand_power(s, op) ||
            drop_cast(s, op) || drop_permutation(s, op) || drop_view(s, op) || drop_alias(s, op) ||
-           make_linear(s, op) || name_convolution(s, op) || use_float(s, op));
+           make_linear(s, op) || unflatten_product(s, op) ||
+           name_convolution(s, op) || use_float(s, op));
 }
 
 ts_status pass_simplify_algebra(pass_context *ctx, ir_module *m) {
