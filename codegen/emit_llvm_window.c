@@ -8,15 +8,16 @@
  *       the epilogue, output by output
  *
  * Where a line's length is constant it is known here which inputs of a tile lie outside of the image:
- * tiles at the ends leave those out, tiles between them share one loop. Of lines whose length is a
- * parameter, outputs whose window lies inside come in tiles of 6, 2 and 1, those at the ends one by
- * one with a loop over the part of the window that exists. Every output is the sum of the same terms
- * in the same order wherever it lies in a tile. */
+ * tiles at the ends leave those out, tiles between them share one loop. A line whose length is a
+ * parameter comes in tiles of the number of outputs, 8 at most, that divides it best; the last one
+ * begins where it ends with the line, and what it shares with the one before is computed again. There
+ * is code for every number, with a question for each input pixel where a tile is not known to lie
+ * inside. Every output is the sum of the same terms in the same order wherever it lies in a tile. */
 #include "codegen/emit_llvm_kernel.h"
 
 #include <string.h>
 
-enum { MAX_TILE = 16, MAX_KERNEL = 16, MAX_END_TILES = 6 };
+enum { MAX_TILE = 16, MAX_KERNEL = 16, MAX_END_TILES = 6, MAX_SYMBOLIC_TILE = 8 };
 
 typedef struct window_plan {
     int reduce;           /* the reduction's node */
@@ -28,6 +29,7 @@ typedef struct window_plan {
     int64_t chunks;
     rt_dim blocks;
     bool is_symbolic; /* lines of unknown length or number */
+    bool is_tight;    /* the last window ends with the padding, or before it */
 } window_plan;
 
 static bool has_constants(const kn_kernel *k, window_plan *p) {
@@ -124,7 +126,7 @@ static bool make_plan(const kn_kernel *k, const cg_target_info *target, window_p
     if (!find_parts(k, p))
         return false;
     int64_t kernel = k->dims[p->kw].size, begin, end;
-    int64_t out = p->is_symbolic ? 6 : k->dims[p->ow].size;
+    int64_t out = p->is_symbolic ? MAX_SYMBOLIC_TILE : k->dims[p->ow].size;
     int64_t lanes = target->vector_bytes / 4, weights = p->weight >= 0 ? kernel : 0;
     /* Sums, a line of weights, an input; large kernels read their weights as operands. */
     int64_t most = target->vector_registers - 2 - weights;
@@ -148,6 +150,11 @@ static bool make_plan(const kn_kernel *k, const cg_target_info *target, window_p
     int64_t lines = p->is_symbolic ? 28 : k->dims[p->oh].size, parts = (16 + p->chunks - 1) / p->chunks;
     p->lines = (lines + parts - 1) / parts;
     p->blocks = kn_dim_ceil_div(k, k->dims[p->oh].size, p->lines);
+    const kn_window *w = &k->dims[p->kw].window;
+    const rt_dim_algebra *g = ir_dim_algebra(k->ir);
+    rt_dim steps = kn_dim_add(k, w->input, 2 * w->padding - (kernel - 1) * w->dilation - 1);
+    steps = g->floordiv(g->user, steps, w->stride);
+    p->is_tight = kn_dim_same(k, kn_dim_add(k, steps, 1), k->dims[p->ow].size);
     return p->blocks != RT_DIM_UNKNOWN;
 }
 
@@ -181,7 +188,9 @@ typedef struct window_tile {
     const window_plan *p;
     int64_t first; /* output of the line; of an interior tile any one */
     int count;
-    bool is_inside, is_end; /* of symbolic lines: an interior tile; one output at an end */
+    bool is_inside;      /* no pixel lies outside, whatever `first` says */
+    LLVMValueRef inside; /* of symbolic lines, i1: is_inside at run time; NULL: unknown */
+    LLVMValueRef origin; /* of symbolic lines: the first pixel, where each is to be asked for */
 } window_tile;
 
 /* The tap of output t that reads input pixel `at` (from the tile's first tap on), or -1. */
@@ -205,12 +214,60 @@ static LLVMValueRef element(kn_emitter *e, int node, LLVMValueRef offset) {
     return is_uniform ? kn_splat(e, v, e->width) : v;
 }
 
+/* What the pixel `at` behind the tile's first one adds to the outputs that it touches. */
+static void emit_pixel(kn_emitter *e, const window_tile *t, int64_t at, LLVMValueRef line,
+                       LLVMValueRef const *weights, LLVMValueRef *acc) {
+    const window_plan *p = t->p;
+    const kn_node *reduce = &e->k->nodes[p->reduce];
+    LLVMValueRef x = NULL;
+    for (int i = 0; i < t->count; i++) {
+        int64_t tap = tap_at(e->k, p, i, at);
+        if (tap < 0)
+            continue;
+        if (!x)
+            x = element(e, p->input, kn_add(e, line, kn_mul(e, kn_i64(e, at), kn_i64(e, p->pixel))));
+        acc[i] = p->weight >= 0 ? kn_fma(e, x, weights[tap], acc[i])
+                                : kn_combine(e, reduce, RT_float32, x, acc[i], e->width);
+    }
+}
+
+/* The same where the pixel exists, which is asked at run time. */
+static void emit_asked_pixel(kn_emitter *e, const window_tile *t, int64_t at, LLVMValueRef line,
+                             LLVMValueRef const *weights, LLVMValueRef *acc) {
+    const kn_window *w = &e->k->dims[t->p->kw].window;
+    LLVMValueRef before[MAX_TILE];
+    memcpy(before, acc, (size_t)t->count * sizeof *acc);
+    LLVMBasicBlockRef from[2] = {LLVMGetInsertBlock(e->b)};
+    LLVMBasicBlockRef exists = LLVMAppendBasicBlockInContext(e->unit->context, e->function, "");
+    LLVMBasicBlockRef done = LLVMAppendBasicBlockInContext(e->unit->context, e->function, "");
+    LLVMValueRef place = kn_add(e, t->origin, kn_i64(e, at));
+    LLVMBuildCondBr(e->b, LLVMBuildICmp(e->b, LLVMIntULT, place, kn_size(e, w->input), ""), exists, done);
+    LLVMPositionBuilderAtEnd(e->b, exists);
+    emit_pixel(e, t, at, line, weights, acc);
+    from[1] = LLVMGetInsertBlock(e->b);
+    LLVMBuildBr(e->b, done);
+    LLVMPositionBuilderAtEnd(e->b, done);
+    for (int i = 0; i < t->count; i++) {
+        if (acc[i] == before[i])
+            continue;
+        LLVMValueRef values[2] = {before[i], acc[i]};
+        acc[i] = LLVMBuildPhi(e->b, LLVMTypeOf(before[i]), "");
+        LLVMAddIncoming(acc[i], values, from, 2);
+    }
+}
+
+static bool is_read(const kn_kernel *k, const window_tile *t, int64_t at) {
+    for (int i = 0; i < t->count; i++)
+        if (tap_at(k, t->p, i, at) >= 0)
+            return true;
+    return false;
+}
+
 /* One line of the window: e->index[kh] is set. */
 static void emit_line(kn_emitter *e, const window_tile *t, LLVMValueRef *acc) {
     kn_kernel *k = e->k;
     const window_plan *p = t->p;
     const kn_window *w = &k->dims[p->kw].window;
-    const kn_node *reduce = &k->nodes[p->reduce];
     int64_t kernel = k->dims[p->kw].size;
     LLVMValueRef weights[MAX_KERNEL] = {NULL};
     for (int64_t i = 0; i < kernel && p->weight >= 0; i++) {
@@ -221,57 +278,27 @@ static void emit_line(kn_emitter *e, const window_tile *t, LLVMValueRef *acc) {
     }
     const kn_access *a = &k->nodes[p->input].access;
     LLVMValueRef line = kn_mul(e, e->index[p->kh], kn_size(e, a->strides[p->kh]));
-    bool inside = t->is_inside || is_interior(k, p, t->first, t->count);
+    bool inside = t->is_inside || (!t->origin && is_interior(k, p, t->first, t->count));
     int64_t origin = t->first * w->stride - w->padding;
-    for (int64_t at = 0; at <= (t->count - 1) * w->stride + (kernel - 1) * w->dilation; at++) {
-        LLVMValueRef x = NULL;
-        if (!inside && (origin + at < 0 || origin + at >= w->input))
+    int64_t last = (t->count - 1) * w->stride + (kernel - 1) * w->dilation;
+    for (int64_t at = 0; at <= last; at++) {
+        if (!is_read(k, t, at))
             continue;
-        for (int i = 0; i < t->count; i++) {
-            int64_t tap = tap_at(k, p, i, at);
-            if (tap < 0)
-                continue;
-            if (!x) {
-                LLVMValueRef pixel = kn_mul(e, kn_i64(e, at), kn_i64(e, p->pixel));
-                x = element(e, p->input, kn_add(e, line, pixel));
-            }
-            acc[i] = p->weight >= 0 ? kn_fma(e, x, weights[tap], acc[i])
-                                    : kn_combine(e, reduce, RT_float32, x, acc[i], e->width);
-        }
+        /* Outputs of a line reach no farther out than the padding is wide. */
+        bool exists = t->origin ? p->is_tight && at >= w->padding && at <= last - w->padding
+                                : origin + at >= 0 && origin + at < w->input;
+        if (inside || exists)
+            emit_pixel(e, t, at, line, weights, acc);
+        else if (t->origin)
+            emit_asked_pixel(e, t, at, line, weights, acc);
     }
 }
 
-/* The same for one output at an end of a line, e->index[ow]: a loop over the taps that exist. */
-static void emit_end_line(kn_emitter *e, const window_tile *t, LLVMValueRef *acc) {
-    kn_kernel *k = e->k;
+/* All lines of the window inside of the image, into acc. */
+static void emit_lines(kn_emitter *e, const window_tile *t, LLVMValueRef *acc) {
+    const kn_kernel *k = e->k;
     const window_plan *p = t->p;
-    const kn_access *a = &k->nodes[p->input].access;
     LLVMValueRef begin, end;
-    kn_window_range(e, &k->dims[p->kw], &begin, &end);
-    kn_loop taps;
-    kn_loop_begin(e, &taps, begin, end, 1, acc, 1);
-    acc[0] = taps.phis[0];
-    LLVMValueRef offset = kn_add(e, kn_mul(e, e->index[p->kh], kn_size(e, a->strides[p->kh])),
-                                 kn_mul(e, taps.index, kn_size(e, a->strides[p->kw])));
-    LLVMValueRef x = element(e, p->input, offset);
-    if (p->weight >= 0) {
-        const kn_access *w = &k->nodes[p->weight].access;
-        offset = kn_add(e, kn_mul(e, e->index[p->kh], kn_size(e, w->strides[p->kh])),
-                        kn_mul(e, taps.index, kn_size(e, w->strides[p->kw])));
-        acc[0] = kn_fma(e, x, element(e, p->weight, offset), acc[0]);
-    } else {
-        acc[0] = kn_combine(e, &k->nodes[p->reduce], RT_float32, x, acc[0], e->width);
-    }
-    kn_loop_end(e, &taps, acc);
-    acc[0] = taps.exit_phis[0];
-}
-
-/* Vectors of channels at e->index[c]; bases are those of the tile's first output. */
-static void emit_vector(kn_emitter *e, const window_tile *t, LLVMValueRef first) {
-    kn_kernel *k = e->k;
-    const window_plan *p = t->p;
-    size_t nodes = (size_t)k->node_count * sizeof *e->memo;
-    LLVMValueRef acc[MAX_TILE], begin, end;
     for (int i = 0; i < t->count; i++)
         acc[i] = kn_neutral(e, &k->nodes[p->reduce], RT_float32, e->width);
     kn_window_range(e, &k->dims[p->kh], &begin, &end);
@@ -279,11 +306,45 @@ static void emit_vector(kn_emitter *e, const window_tile *t, LLVMValueRef first)
     kn_loop_begin(e, &rows, begin, end, 1, acc, t->count);
     memcpy(acc, rows.phis, (size_t)t->count * sizeof *acc);
     e->index[p->kh] = rows.index;
-    if (t->is_end)
-        emit_end_line(e, t, acc);
-    else
-        emit_line(e, t, acc);
+    emit_line(e, t, acc);
     kn_loop_end(e, &rows, acc);
+    memcpy(acc, rows.exit_phis, (size_t)t->count * sizeof *acc);
+}
+
+/* The same of a tile that may lie inside: one epilogue for both ways. */
+static void emit_either(kn_emitter *e, const window_tile *t, LLVMValueRef *acc) {
+    window_tile inner = *t;
+    LLVMValueRef other[MAX_TILE];
+    LLVMContextRef context = e->unit->context;
+    LLVMBasicBlockRef ways[2] = {LLVMAppendBasicBlockInContext(context, e->function, ""),
+                                 LLVMAppendBasicBlockInContext(context, e->function, "")};
+    LLVMBasicBlockRef done = LLVMAppendBasicBlockInContext(context, e->function, "");
+    LLVMBuildCondBr(e->b, t->inside, ways[0], ways[1]);
+    inner.is_inside = true;
+    for (int way = 0; way < 2; way++) {
+        LLVMPositionBuilderAtEnd(e->b, ways[way]);
+        emit_lines(e, way == 0 ? &inner : t, way == 0 ? other : acc);
+        ways[way] = LLVMGetInsertBlock(e->b);
+        LLVMBuildBr(e->b, done);
+    }
+    LLVMPositionBuilderAtEnd(e->b, done);
+    for (int i = 0; i < t->count; i++) {
+        LLVMValueRef values[2] = {other[i], acc[i]};
+        acc[i] = LLVMBuildPhi(e->b, LLVMTypeOf(acc[i]), "");
+        LLVMAddIncoming(acc[i], values, ways, 2);
+    }
+}
+
+/* Vectors of channels at e->index[c]; bases are those of the tile's first output. */
+static void emit_vector(kn_emitter *e, const window_tile *t, LLVMValueRef first) {
+    kn_kernel *k = e->k;
+    const window_plan *p = t->p;
+    size_t nodes = (size_t)k->node_count * sizeof *e->memo;
+    LLVMValueRef acc[MAX_TILE];
+    if (t->inside)
+        emit_either(e, t, acc);
+    else
+        emit_lines(e, t, acc);
     LLVMValueRef *before = ts_arena_alloc(e->unit->arena, nodes + 1);
     LLVMValueRef *shared = ts_arena_alloc(e->unit->arena, nodes + 1);
     LLVMValueRef *bases = ts_arena_alloc(e->unit->arena, nodes + 1);
@@ -303,7 +364,7 @@ static void emit_vector(kn_emitter *e, const window_tile *t, LLVMValueRef first)
         for (int n = 0; n < k->node_count; n++)
             if (k->nodes[n].is_needed && k->nodes[n].code == KN_COUNT && !e->count)
                 kn_emit_count(e);
-        e->memo[p->reduce] = rows.exit_phis[i];
+        e->memo[p->reduce] = acc[i];
         for (int s = 0; s < k->store_count; s++)
             kn_emit_store_node(e, s);
         memcpy(e->memo, shared, nodes);
@@ -362,43 +423,49 @@ static void emit_tiles(kn_emitter *e, const window_plan *p, LLVMValueRef begin, 
     }
 }
 
-/* Outputs [from, to) in tiles of `count`; returns what comes after the last whole one. */
-static LLVMValueRef emit_run(kn_emitter *e, window_tile *t, int count, LLVMValueRef from,
-                             LLVMValueRef to, LLVMValueRef begin, LLVMValueRef end) {
-    kn_loop loop;
-    t->count = count;
-    kn_loop_begin(e, &loop, from, kn_sub(e, to, kn_i64(e, count - 1)), count, NULL, 0);
-    emit_tile(e, t, loop.index, begin, end);
-    kn_loop_end(e, &loop, NULL);
-    LLVMValueRef length = kn_max(e, kn_sub(e, to, from), kn_i64(e, 0));
-    LLVMValueRef rest = LLVMBuildURem(e->b, length, kn_i64(e, count), "");
-    return kn_add(e, from, kn_sub(e, length, rest));
+/* Tiles of t->count outputs over a line of `out`, no fewer than that. */
+static void emit_equal_tiles(kn_emitter *e, window_tile *t, LLVMValueRef out, LLVMValueRef begin,
+                             LLVMValueRef end) {
+    enum { LEAST_INNER = 5 }; /* shorter lines are all ends */
+    const kn_window *w = &e->k->dims[t->p->kw].window;
+    int64_t reach = (e->k->dims[t->p->kw].size - 1) * w->dilation;
+    LLVMValueRef stride = kn_i64(e, w->stride), last = kn_sub(e, out, kn_i64(e, t->count));
+    /* Firsts of tiles inside: from where padding ends to where the last window does. */
+    LLVMValueRef room = kn_sub(e, kn_size(e, w->input),
+                               kn_i64(e, 1 + reach - w->padding + (t->count - 1) * w->stride));
+    kn_loop tile;
+    kn_loop_begin(e, &tile, kn_i64(e, 0), out, t->count, NULL, 0);
+    LLVMValueRef first = kn_min(e, tile.index, last), at = kn_mul(e, first, stride);
+    t->origin = kn_sub(e, at, kn_i64(e, w->padding));
+    t->inside = NULL;
+    if (t->count >= LEAST_INNER)
+        t->inside = LLVMBuildAnd(e->b, LLVMBuildICmp(e->b, LLVMIntSGE, t->origin, kn_i64(e, 0), ""),
+                                 LLVMBuildICmp(e->b, LLVMIntSLE, at, room, ""), "");
+    emit_tile(e, t, first, begin, end);
+    kn_loop_end(e, &tile, NULL);
 }
 
 static void emit_symbolic_tiles(kn_emitter *e, const window_plan *p, LLVMValueRef begin,
                                 LLVMValueRef end) {
-    const kn_window *w = &e->k->dims[p->kw].window;
-    LLVMValueRef out = kn_size(e, e->k->dims[p->ow].size), zero = kn_i64(e, 0);
-    LLVMValueRef first = kn_min(e, kn_i64(e, (w->padding + w->stride - 1) / w->stride), out);
-    /* The greatest first tap of a window that lies inside, padding added; below 0 none does. */
-    int64_t reach = (e->k->dims[p->kw].size - 1) * w->dilation;
-    LLVMValueRef last = kn_add(e, kn_size(e, w->input), kn_i64(e, w->padding - 1 - reach));
-    LLVMValueRef past = LLVMBuildUDiv(e->b, kn_add(e, kn_max(e, last, kn_i64(e, -w->stride)),
-                                                   kn_i64(e, w->stride)),
-                                      kn_i64(e, w->stride), "");
-    past = kn_max(e, first, kn_min(e, past, out));
-    window_tile t = {.p = p, .is_end = true};
-    emit_run(e, &t, 1, zero, first, begin, end);
-    t.is_end = false;
-    t.is_inside = true;
-    LLVMValueRef at = emit_run(e, &t, p->tile, first, past, begin, end);
-    if (p->tile > 2)
-        at = emit_run(e, &t, 2, at, past, begin, end);
-    if (p->tile > 1)
-        emit_run(e, &t, 1, at, past, begin, end);
-    t.is_inside = false;
-    t.is_end = true;
-    emit_run(e, &t, 1, past, out, begin, end);
+    LLVMContextRef context = e->unit->context;
+    LLVMValueRef out = kn_size(e, e->k->dims[p->ow].size), most = kn_i64(e, p->tile);
+    LLVMValueRef tiles = LLVMBuildUDiv(e->b, kn_add(e, out, kn_i64(e, p->tile - 1)), most, "");
+    tiles = kn_max(e, tiles, kn_i64(e, 1));
+    LLVMValueRef each = kn_add(e, out, kn_sub(e, tiles, kn_i64(e, 1)));
+    each = LLVMBuildUDiv(e->b, each, tiles, "");
+    LLVMBasicBlockRef done = LLVMAppendBasicBlockInContext(context, e->function, "");
+    for (int count = p->tile; count > 0; count--) {
+        window_tile t = {.p = p, .count = count};
+        LLVMBasicBlockRef these = LLVMAppendBasicBlockInContext(context, e->function, "");
+        LLVMBasicBlockRef fewer = LLVMAppendBasicBlockInContext(context, e->function, "");
+        LLVMBuildCondBr(e->b, LLVMBuildICmp(e->b, LLVMIntEQ, each, kn_i64(e, count), ""), these, fewer);
+        LLVMPositionBuilderAtEnd(e->b, these);
+        emit_equal_tiles(e, &t, out, begin, end);
+        LLVMBuildBr(e->b, done);
+        LLVMPositionBuilderAtEnd(e->b, fewer);
+    }
+    LLVMBuildBr(e->b, done);
+    LLVMPositionBuilderAtEnd(e->b, done);
 }
 
 bool kn_emit_window(kn_emitter *e) {
