@@ -1,15 +1,19 @@
-/* runtime/pool.c - memory of results, kept for the next run: after the first run of a size the
+/* runtime/pool.c - memory of results, kept for the next run: after the first runs of a size the
  * system is asked for nothing more. Blocks go to free lists by size class (four to a power of
- * two), so at most a fifth of a block is lost. A storage may outlive the session: it keeps the
- * pool alive. */
+ * two). What is large takes the smallest free block that holds it, up to eight times as large: images
+ * that get smaller from layer to layer then lie where the larger ones were, in memory that caches
+ * hold, and a session keeps about what is alive at once. A storage may outlive the session: it keeps
+ * the pool alive. */
 #include "runtime/runtime_internal.h"
 
 #include <stdlib.h>
 
-enum { CLASS_COUNT = 4 * 44, BLOCK_ALIGN = 64 };
+enum { CLASS_COUNT = 4 * 44, BLOCK_ALIGN = 64, LARGE_CLASS = 4 * 9 /* 32 KB */, MORE_CLASSES = 4 * 3 };
 
-typedef struct block { /* while it is free, its first bytes link it */
-    struct block *next;
+typedef struct block { /* BLOCK_ALIGN bytes before the memory that is given out */
+    struct block *next; /* while it is free */
+    int size_class;
+    uint64_t freed; /* when: a count of the pool's */
 } block;
 
 struct rt_pool {
@@ -17,7 +21,7 @@ struct rt_pool {
     atomic_size_t references;
     pthread_mutex_t lock;
     block *free_lists[CLASS_COUNT];
-    uint64_t held, peak, allocations, limit;
+    uint64_t held, peak, allocations, limit, freed;
 };
 
 static size_t class_bytes(int c) {
@@ -99,14 +103,28 @@ void rt_pool_release(rt_pool *pool) {
 
 void rt_pool_set_limit(rt_pool *pool, uint64_t bytes) { pool->limit = bytes; }
 
+/* The free block for class c that was freed last, taken out of its list; NULL: there is none. */
+static block *take_free(rt_pool *pool, int c) {
+    int last = c < LARGE_CLASS ? c : c + MORE_CLASSES;
+    block *best = NULL;
+    for (; c <= last && c < CLASS_COUNT; c++) {
+        block *b = pool->free_lists[c];
+        if (b && (!best || b->freed > best->freed))
+            best = b;
+    }
+    if (best)
+        pool->free_lists[best->size_class] = best->next;
+    return best;
+}
+
 static void give_back(rt_storage *storage) {
     rt_pool *pool = storage->owner;
-    int c = size_class(storage->bytes);
-    block *b = storage->data;
+    block *b = (block *)((char *)storage->data - BLOCK_ALIGN);
     pthread_mutex_lock(&pool->lock);
-    pool->held -= class_bytes(c);
-    b->next = pool->free_lists[c];
-    pool->free_lists[c] = b;
+    pool->held -= class_bytes(size_class(storage->bytes));
+    b->freed = ++pool->freed;
+    b->next = pool->free_lists[b->size_class];
+    pool->free_lists[b->size_class] = b;
     pthread_mutex_unlock(&pool->lock);
     rt_pool_release(pool);
 }
@@ -119,17 +137,19 @@ ts_status rt_pool_storage(rt_pool *pool, size_t bytes, rt_storage **out) {
     size_t room = class_bytes(c);
     pthread_mutex_lock(&pool->lock);
     bool over = !hold(pool, room);
-    block *b = over ? NULL : pool->free_lists[c];
-    if (b)
-        pool->free_lists[c] = b->next;
-    else
+    block *b = over ? NULL : take_free(pool, c);
+    if (!b)
         pool->allocations += !over;
     pthread_mutex_unlock(&pool->lock);
     if (over)
         return over_limit(pool);
-    if (!b)
-        b = aligned_alloc(BLOCK_ALIGN, (room + BLOCK_ALIGN - 1) / BLOCK_ALIGN * BLOCK_ALIGN);
-    ts_status status = b ? rt_storage_wrap(b, bytes, give_back, pool, out) : ts_no_memory();
+    if (!b) {
+        b = aligned_alloc(BLOCK_ALIGN, (room + 2 * BLOCK_ALIGN - 1) / BLOCK_ALIGN * BLOCK_ALIGN);
+        if (b)
+            b->size_class = c;
+    }
+    ts_status status = b ? rt_storage_wrap((char *)b + BLOCK_ALIGN, bytes, give_back, pool, out)
+                         : ts_no_memory();
     if (status) {
         pthread_mutex_lock(&pool->lock);
         pool->held -= room;
