@@ -138,6 +138,34 @@ static void choose_sum_block(const kn_kernel *k, const cg_target_info *target, k
     }
 }
 
+/* Blocks of one size, whole tiles of them: a short one would wait for the weights as long. */
+static rt_dim even_block(const kn_kernel *k, rt_dim rows, rt_dim blocks, int tile) {
+    const rt_dim_algebra *g = ir_dim_algebra(k->ir);
+    blocks = g->max(g->user, blocks, 1);
+    rt_dim even = g->floordiv(g->user, kn_dim_add(k, rows, g->sub(g->user, blocks, 1)), blocks);
+    return kn_dim_mul(k, kn_dim_ceil_div(k, even, tile), tile);
+}
+
+static kn_kernel one_row_of(const kn_kernel *k) {
+    kn_kernel one = *k;
+    one.dims[k->contraction.batch_count].size = 1;
+    return one;
+}
+
+/* A matrix of an unknown number of rows times weights: one row is common and has a form of its own.
+ * The panels of its step; 0: it has none. */
+static int64_t one_row_panels(const kn_kernel *k, const cg_target_info *target, const kn_plan *p) {
+    const kn_contraction *c = &k->contraction;
+    if (rt_dim_is_constant(k->dims[c->batch_count].size) || c->left_kind != KN_LEFT_ROWS ||
+        !c->right_is_packed || !rt_dim_is_constant(k->dims[c->batch_count + 1].size) ||
+        !rt_dim_is_constant(c->k))
+        return 0;
+    kn_kernel one = one_row_of(k);
+    kn_plan narrow = {0};
+    choose_tile(&one, target, &narrow);
+    return narrow.panels % p->panels == 0 ? narrow.panels : 0;
+}
+
 static void make_plan(kn_kernel *k, const cg_target_info *target, kn_plan *p) {
     kn_contraction *c = &k->contraction;
     memset(p, 0, sizeof *p);
@@ -180,8 +208,10 @@ static void make_plan(kn_kernel *k, const cg_target_info *target, kn_plan *p) {
         block = p->inner;
     else if (p->sum_block) /* all rows: the right side is packed once an item */
         block = known_or(rows, 8 * p->inner);
-    p->block = block;
+    p->block = p->room = block;
     p->blocks = kn_dim_ceil_div(k, rows, block);
+    if (!rt_dim_is_constant(rows))
+        p->block = even_block(k, rows, p->blocks, p->rows);
     if (has_lines) {
         p->block = kn_dim_mul(k, c->out_w, p->out_lines);
         p->blocks = c->has_line_dim ? 1 : kn_dim_ceil_div(k, c->out_h, p->out_lines);
@@ -194,14 +224,18 @@ static void make_plan(kn_kernel *k, const cg_target_info *target, kn_plan *p) {
     p->groups = 1;
     bool may_group = c->right_is_packed && c->left_kind != KN_LEFT_PACKED &&
                      rt_dim_is_constant(items) && items > 0 && items < 16 && panels > p->panels;
-    if (may_group || p->sum_block) {
-        int64_t steps = (panels + p->panels - 1) / p->panels, count = known_or(items, 16);
-        int64_t most = p->copies_left ? 8 : 16;
+    int64_t unit = one_row_panels(k, target, p);
+    bool shares_row = unit && right_bytes > 256 * 1024 && panels > unit;
+    if (may_group || p->sum_block || shares_row) {
+        int64_t steps = (panels + p->panels - 1) / p->panels;
+        int64_t count = known_or(items, shares_row ? 1 : 16), most = p->copies_left ? 8 : 16;
         int64_t wanted = count > 0 && count < most ? (most + count - 1) / count : 1;
         int64_t per = (steps + wanted - 1) / wanted;
         p->group = per * p->panels;
         if (p->sum_block && p->group * p->inner * KN_PANEL * 4 > 256 * 1024)
             p->group = 256 * 1024 / (p->inner * KN_PANEL * 4);
+        if (unit) /* whole steps of one row */
+            p->group = (p->group + unit - 1) / unit * unit;
         p->groups = (panels + p->group - 1) / p->group;
         items = kn_dim_mul(k, items, p->groups);
     }
@@ -541,23 +575,25 @@ static void emit_sum_blocks(kn_emitter *e, kn_pieces *x, LLVMValueRef panel_begi
     x->sum_begin = NULL;
 }
 
-void kn_emit_contraction(kn_emitter *e) {
-    if (e->k->contraction.winograd) {
-        kn_emit_winograd(e);
-        return;
-    }
+/* Room for the tile in memory, where the plan needs one: on the stack, at the function's entry. */
+static LLVMValueRef emit_tile_room(kn_emitter *e, const kn_kernel *k, const kn_plan *p) {
+    if (p->in_registers && !kn_is_cached_row(k, p))
+        return NULL;
+    int floats = p->rows * ((p->vectors * e->width + KN_PANEL - 1) / KN_PANEL * KN_PANEL);
+    LLVMValueRef tile_floats = LLVMConstInt(e->unit->i32, (unsigned)floats, 0);
+    LLVMValueRef tile = LLVMBuildArrayAlloca(e->b, e->unit->f32, tile_floats, "");
+    LLVMSetAlignment(tile, 64);
+    return tile;
+}
+
+static void emit_items(kn_emitter *e, const kn_plan *plan, LLVMValueRef tile) {
     kn_kernel *k = e->k;
     kn_contraction *c = &k->contraction;
     kn_pieces x;
     memset(&x, 0, sizeof x);
-    make_plan(k, e->unit->target, &x.plan);
+    x.plan = *plan;
+    x.tile = tile;
     const kn_plan *p = &x.plan;
-    if (!p->in_registers || kn_is_cached_row(k, p)) {
-        int floats = p->rows * ((p->vectors * e->width + KN_PANEL - 1) / KN_PANEL * KN_PANEL);
-        LLVMValueRef tile_floats = LLVMConstInt(e->unit->i32, (unsigned)floats, 0);
-        x.tile = LLVMBuildArrayAlloca(e->b, e->unit->f32, tile_floats, "");
-        LLVMSetAlignment(x.tile, 64);
-    }
     x.table = e->scratch;
     x.packed_left = kn_address(e, e->scratch, kn_size(e, p->table_bytes));
     x.packed_right = kn_address(e, x.packed_left, kn_size(e, p->packed_left_bytes));
@@ -596,4 +632,40 @@ void kn_emit_contraction(kn_emitter *e) {
         emit_item(e, &x, panel_begin, panel_end);
     }
     kn_loop_end(e, &items, NULL);
+}
+
+void kn_emit_contraction(kn_emitter *e) {
+    if (e->k->contraction.winograd) {
+        kn_emit_winograd(e);
+        return;
+    }
+    kn_kernel *k = e->k, one;
+    kn_plan plan, narrow;
+    make_plan(k, e->unit->target, &plan);
+    LLVMValueRef tile = emit_tile_room(e, k, &plan);
+    if (!one_row_panels(k, e->unit->target, &plan)) {
+        emit_items(e, &plan, tile);
+        return;
+    }
+    /* The same items, whose rows are one at most. */
+    one = one_row_of(k);
+    make_plan(&one, e->unit->target, &narrow);
+    narrow.group = plan.group;
+    narrow.groups = plan.groups;
+    LLVMValueRef narrow_tile = emit_tile_room(e, &one, &narrow);
+    LLVMContextRef context = e->unit->context;
+    LLVMBasicBlockRef row = LLVMAppendBasicBlockInContext(context, e->function, "");
+    LLVMBasicBlockRef rows = LLVMAppendBasicBlockInContext(context, e->function, "");
+    LLVMBasicBlockRef done = LLVMAppendBasicBlockInContext(context, e->function, "");
+    LLVMValueRef size = kn_size(e, k->dims[k->contraction.batch_count].size);
+    LLVMBuildCondBr(e->b, LLVMBuildICmp(e->b, LLVMIntEQ, size, kn_i64(e, 1), ""), row, rows);
+    LLVMPositionBuilderAtEnd(e->b, row);
+    e->k = &one;
+    emit_items(e, &narrow, narrow_tile);
+    e->k = k;
+    LLVMBuildBr(e->b, done);
+    LLVMPositionBuilderAtEnd(e->b, rows);
+    emit_items(e, &plan, tile);
+    LLVMBuildBr(e->b, done);
+    LLVMPositionBuilderAtEnd(e->b, done);
 }

@@ -14,6 +14,7 @@ typedef struct kn_plan {
     int variant_count;
     bool in_registers;      /* the epilogue works on accumulators, not on a tile in memory */
     rt_dim block;           /* rows of an item */
+    int64_t room;           /* for so many at most, but of LINES */
     int64_t group;          /* panels of an item; 0: all */
     rt_dim blocks, groups;
     int64_t taps, length;   /* -1: not constant */

@@ -175,8 +175,8 @@ static void emit_dot_row(kn_emitter *e, kn_pieces *x, LLVMValueRef row, LLVMValu
     } else if (c->term_c == 1) {
         emit_dot_patch(e, x, row, m);
     } else {
-        LLVMValueRef floats = kn_address( /* rows of a patch: their number is constant */
-            e, x->packed_left, kn_i64(e, x->plan.block * x->plan.left_row_bytes + 64));
+        LLVMValueRef floats = kn_address(
+            e, x->packed_left, kn_i64(e, x->plan.room * x->plan.left_row_bytes + 64));
         emit_packed_patch(e, x, floats, m);
         kn_emit_dot_copy(e, row, floats, NULL, c->k);
     }

@@ -136,6 +136,39 @@ START_TEST(concatenation) {
 }
 END_TEST
 
+/* Rows times weights: none, one (a form of its own, shared among threads where the weights are many),
+ * and blocks that are even. in, out, an activation, a batch dim of its own. */
+static const struct {
+    int in, out;
+    const char *after;
+    bool has_batch;
+} product_cases[] = {{20, 37, "relu", false},   {300, 333, "relu", false}, {300, 333, "gelu", false},
+                     {1100, 80, "silu", false}, {70, 16, "relu", false},   {512, 520, "relu", true},
+                     {2500, 150, "relu", false}};
+
+START_TEST(products) {
+    int in = product_cases[_i].in, out = product_cases[_i].out;
+    bool has_batch = product_cases[_i].has_batch;
+    const char *after = product_cases[_i].after, *lead = has_batch ? "H,N" : "N";
+    char text[1000];
+    int length = snprintf(
+        text, sizeof text,
+        "func @forward(%%x: float32[%s,%d]) -> float32[%s,%d] entry {\n"
+        "  %%w = const @w_%d_%d : float32[%d,%d]\n  %%b = const @b_%d : float32[%d]\n"
+        "  %%a = linear(%%x, %%w, %%b) : float32[%s,%d]\n"
+        "  %%r = %s(%%a%s) : float32[%s,%d]\n  return %%r\n}\n",
+        lead, in, lead, out, out, in, out, in, out, out, lead, out, after,
+        strcmp(after, "gelu") == 0 ? ", \"none\"" : "", lead, out);
+    ck_assert_int_lt(length, (int)sizeof text);
+    static const int rows[] = {1, 0, 2, 5, 7, 48, 49, 64, 97, 1};
+    kernel_sizes sizes[MAX_SIZES];
+    size_t count = sizeof rows / sizeof *rows;
+    for (size_t i = 0; i < count; i++)
+        sizes[i] = sizes_of(rows[i], i % 3 == 0 ? 1 : 3, 0);
+    kernel_check(text, 1, 4e-6 * 0.5 * sqrt(in), false, sizes, count);
+}
+END_TEST
+
 int main(void) {
     Suite *suite = suite_create("symbolic kernels");
     TCase *tc = tcase_create("symbolic");
@@ -143,6 +176,7 @@ int main(void) {
     tcase_add_loop_test(tc, convolutions, 0,
                         (int)(sizeof convolution_cases / sizeof *convolution_cases));
     tcase_add_test(tc, concatenation);
+    tcase_add_loop_test(tc, products, 0, (int)(sizeof product_cases / sizeof *product_cases));
     suite_add_tcase(suite, tc);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);
