@@ -195,6 +195,7 @@ int kn_scalar_param(kn_kernel *k, size_t operand);
 /* Sizes. */
 rt_dim kn_dim_add(const kn_kernel *k, rt_dim a, rt_dim b);
 rt_dim kn_dim_mul(const kn_kernel *k, rt_dim a, rt_dim b);
+rt_dim kn_dim_max(const kn_kernel *k, rt_dim a, rt_dim b);
 rt_dim kn_dim_ceil_div(const kn_kernel *k, rt_dim a, int64_t b);
 bool kn_dim_same(const kn_kernel *k, rt_dim a, rt_dim b);
 

@@ -58,9 +58,9 @@ static bool crop(lowering *l, rt_dim *offset, rt_dim *input, rt_dim stride, int6
     if (*pad >= 0)
         return true;
     *offset = kn_dim_add(K, *offset, kn_dim_mul(K, stride, -*pad));
-    *input = kn_dim_add(K, *input, *pad);
+    *input = kn_dim_max(K, kn_dim_add(K, *input, *pad), 0);
     *pad = 0;
-    return rt_dim_is_constant(*input) && *input > 0;
+    return *input != RT_DIM_UNKNOWN && *input != 0;
 }
 
 static kn_matrices phase_weights(lowering *l, const transposed *t, const axis_phase *h,
@@ -102,8 +102,10 @@ static kn_matrices phase_weights(lowering *l, const transposed *t, const axis_ph
     return m;
 }
 
-static bool holds(rt_dim input, rt_dim output) {
-    return rt_dim_is_constant(input) && rt_dim_is_constant(output) && output <= input;
+/* Whether input is known to be no shorter than output. */
+static bool holds(const lowering *l, rt_dim input, rt_dim output) {
+    rt_dim more = kn_dim_add(K, input, kn_dim_mul(K, output, -1));
+    return rt_dim_is_constant(more) && more >= 0;
 }
 
 /* One part: dims [group], image, out_h, out_w, channel. */
@@ -154,7 +156,7 @@ static ts_status phase(lowering *l, transposed *t, axis_phase h, axis_phase w) {
     c->pad_w = w.pad;
     bool has_rows = c->left_k == 1 && t->in >= 16, interleaved = false;
     bool is_matrix = has_rows && c->k == t->in && h.pad == 0 && w.pad == 0 &&
-                     holds(c->input_h, h.output) && holds(c->input_w, w.output);
+                     holds(l, c->input_h, h.output) && holds(l, c->input_w, w.output);
     c->left_kind = is_matrix                                   ? KN_LEFT_ROWS
                    : has_rows                                  ? KN_LEFT_CONVOLUTION
                    : lw_may_copy_lines(c, &interleaved) ? KN_LEFT_LINES
@@ -219,16 +221,16 @@ static ts_status read_arguments(lowering *l, transposed *t) {
 }
 
 /* Schedules the part that l->k is, and adds its items to `first`. */
-static ts_status finish_part(lowering *l, kn_kernel *first, rt_dim *items, int64_t *scratch) {
+static ts_status finish_part(lowering *l, kn_kernel *first, rt_dim *items, rt_dim *scratch) {
     TS_TRY(kn_schedule(K, l->unit->target));
     TS_TRY(kn_check_supported(K, l->unit->target));
     K->part_items = K->work_items;
     if (!rt_dim_is_constant(K->part_items))
         kn_dim_param(K, K->part_items);
     *items = kn_dim_add(first, *items, K->part_items);
-    if (*items == RT_DIM_UNKNOWN || !rt_dim_is_constant(K->scratch_bytes))
+    *scratch = kn_dim_max(first, *scratch, K->scratch_bytes);
+    if (*items == RT_DIM_UNKNOWN || *scratch == RT_DIM_UNKNOWN)
         return lw_unsupported(l, "parts of unknown sizes");
-    *scratch = K->scratch_bytes > *scratch ? K->scratch_bytes : *scratch;
     return NULL;
 }
 
@@ -237,8 +239,7 @@ ts_status lw_transposed(lowering *l) {
     memset(&t, 0, sizeof t);
     TS_TRY(read_arguments(l, &t));
     kn_kernel *first = K, *last = NULL;
-    rt_dim items = 0;
-    int64_t scratch = 0;
+    rt_dim items = 0, scratch = 0;
     double flops = 0;
     for (int64_t h = 0; h < t.w.stride[0]; h++)
         for (int64_t w = 0; w < t.w.stride[1]; w++) {

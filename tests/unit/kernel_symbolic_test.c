@@ -108,6 +108,49 @@ START_TEST(convolutions) {
 }
 END_TEST
 
+/* Transposed: in, out of a group, kernel, stride, pad, output padding, dilation, groups. */
+static const int transposed_cases[][8] = {
+    {16, 12, 2, 2, 0, 0, 1, 1}, {20, 33, 4, 2, 1, 0, 1, 1}, {3, 8, 3, 2, 1, 1, 1, 1},
+    {8, 5, 2, 3, 0, 1, 1, 2},   {32, 16, 5, 3, 2, 2, 2, 1}, {16, 16, 3, 1, 1, 0, 1, 1},
+    {4, 6, 2, 1, 3, 0, 5, 1},
+};
+
+START_TEST(transposed_convolutions) {
+    const int *c = transposed_cases[_i];
+    int out = c[1] * c[7], more = -c[3] - 2 * c[4] + c[6] * (c[2] - 1) + c[5] + 1;
+    static const int candidates[][3] = {{1, 1, 1}, {2, 5, 7}, {0, 4, 4}, {1, 2, 3}, {1, 19, 33},
+                                        {3, 6, 1}, {2, 7, 9}};
+    kernel_sizes sizes[MAX_SIZES];
+    size_t count = 0;
+    for (size_t i = 0; i < sizeof candidates / sizeof *candidates; i++) {
+        const int *s = candidates[i];
+        if (s[1] * c[3] + more > 0 && s[2] * c[3] + more > 0)
+            sizes[count++] = sizes_of(s[0], s[1], s[2]);
+    }
+    ck_assert_uint_ge(count, 3);
+    for (int channels_last = 0; channels_last < 2; channels_last++) {
+        char text[2000], first[400] = "", result[96];
+        if (channels_last)
+            snprintf(first, sizeof first,
+                     "  %%v = const @v_%d_%d_1_1 : float32[%d,%d,1,1]\n"
+                     "  %%m = conv2d(%%x, %%v, none, [1, 1], [0, 0], [1, 1], 1) : float32[N,%d,H,W]\n",
+                     c[0], c[0], c[0], c[0], c[0]);
+        snprintf(result, sizeof result, "float32[N,%d,%d*H%+d,%d*W%+d]", out, c[3], more, c[3], more);
+        int length = snprintf(
+            text, sizeof text,
+            "func @forward(%%x: float32[N,%d,H,W]) -> %s entry {\n%s"
+            "  %%w = const @w_%d_%d_%d_%d : float32[%d,%d,%d,%d]\n  %%b = const @b_%d : float32[%d]\n"
+            "  %%a = conv_transpose2d.input(%%%s, %%w, %%b, [%d, %d], [%d, %d], [%d, %d], %d, [%d, %d]) : %s\n"
+            "  %%r = hardswish(%%a) : %s\n  return %%r\n}\n",
+            c[0], result, first, c[0], c[1], c[2], c[2], c[0], c[1], c[2], c[2], out, out,
+            channels_last ? "m" : "x", c[3], c[3], c[4], c[4], c[5], c[5], c[7], c[6], c[6], result,
+            result);
+        ck_assert_int_lt(length, (int)sizeof text);
+        kernel_check(text, 1 + channels_last, 2e-5, false, sizes, count);
+    }
+}
+END_TEST
+
 /* Parts whose sizes are numbers of the host program that only a run can compare, one of them upsampled
  * for the concatenation. */
 START_TEST(concatenation) {
@@ -176,6 +219,8 @@ int main(void) {
     tcase_add_loop_test(tc, convolutions, 0,
                         (int)(sizeof convolution_cases / sizeof *convolution_cases));
     tcase_add_test(tc, concatenation);
+    tcase_add_loop_test(tc, transposed_convolutions, 0,
+                        (int)(sizeof transposed_cases / sizeof *transposed_cases));
     tcase_add_loop_test(tc, products, 0, (int)(sizeof product_cases / sizeof *product_cases));
     suite_add_tcase(suite, tc);
     SRunner *runner = srunner_create(suite);
