@@ -139,6 +139,8 @@ static bool tensor_attribute(emitter *E, ir_value *x, ts_str name, const ast_nod
     for (size_t i = 0; i < sizeof table / sizeof *table; i++)
         if (ts_str_is(name, table[i].name)) {
             *out = em_value(em_op(E, table[i].op, node, 1, x));
+            out->is_size = ts_str_is(name, "shape") && out->kind == EM_VALUE;
+            out->is_dtype = ts_str_is(name, "dtype") && out->kind == EM_VALUE;
             return true;
         }
     *out = method_of(x, name);
@@ -218,6 +220,14 @@ static bool value_attribute(emitter *E, ir_value *v, ts_str name, const ast_node
         return false;
     }
     case IR_INT:
+        if (ts_str_is(name, "real") || ts_str_is(name, "numerator")) {
+            *out = em_value(v);
+            return true;
+        }
+        if (ts_str_is(name, "imag") || ts_str_is(name, "denominator")) {
+            *out = em_value(ir_build_int(&E->b, ts_str_is(name, "denominator")));
+            return true;
+        }
         if (ts_str_is(name, "is_floating_point") || ts_str_is(name, "is_complex") ||
             ts_str_is(name, "itemsize")) {
             *out = method_of(v, name);

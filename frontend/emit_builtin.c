@@ -157,6 +157,8 @@ static em wrap(emitter *E, em_kind kind, em_arguments *args, ir_value *start) {
     return (em){.kind = kind, .items = items, .count = args->count, .value = start};
 }
 
+static bool is_archive_node(const ast_node *node) { return node->source && node->source->is_archive; }
+
 static em python_builtin(emitter *E, ts_str name, em_arguments *args, const ast_node *node,
                          const ir_type *hint, bool *known) {
     *known = true;
@@ -181,6 +183,9 @@ static em python_builtin(emitter *E, ts_str name, em_arguments *args, const ast_
         return em_value(em_row(E, "add.str", node, 2, text, ir_build_str(&E->b, TS_STR(")"))));
     }
     if (IS("repr")) {
+        ir_value *view = args->count ? em_view_text(E, args->items[0].v, node) : NULL;
+        if (view)
+            return em_value(view);
         bool is_tuple = args->count && (args->items[0].v.is_tuple || args->items[0].v.kind == EM_TUPLE);
         ir_value *v = is_tuple ? em_as_python(E, args->items[0].v, node) : em_argument_ir(E, args, 0, node);
         return em_value(v ? em_repr(E, v, node) : NULL);
@@ -210,6 +215,10 @@ static em python_builtin(emitter *E, ts_str name, em_arguments *args, const ast_
         return builtin_round(E, args, node);
     if (IS("pow") && args->count == 2)
         return em_binary(E, AST_POW, args->items[0].v, args->items[1].v, false, node);
+    if (IS("pow") && args->count == 3) {
+        em operands[3] = {args->items[0].v, args->items[1].v, args->items[2].v};
+        return em_call_python(E, "builtins.pow__mod", operands, 3, node);
+    }
     if (IS("range"))
         return em_builtin_range(E, args, node);
     if (IS("enumerate")) {
@@ -219,6 +228,13 @@ static em python_builtin(emitter *E, ts_str name, em_arguments *args, const ast_
             args->count = 1;
         }
         return wrap(E, EM_ENUMERATE, args, start);
+    }
+    if (IS("zip") && em_named(args, "strict")) {
+        bool strict = false;
+        ir_value *v = em_ir(E, em_named(args, "strict")->v, node, NULL);
+        args->count = em_positional_count(args);
+        if (v && ir_const_bool(v, &strict) && strict)
+            em_check_strict(E, args, args->count, node);
     }
     if (IS("zip"))
         return wrap(E, EM_ZIP, args, NULL);
@@ -266,21 +282,35 @@ static em python_builtin(emitter *E, ts_str name, em_arguments *args, const ast_
         return em_builtin_dict(E, args, node, hint);
     if (IS("print"))
         return builtin_print(E, args, node);
+    if ((IS("map") || IS("filter")) && args->count < 2)
+        EM_ERR(E, node, "%.*s() must have at least two arguments", TS_STR_ARG(name));
     if (IS("map") && args->count == 2)
         return em_value(em_map_list(E, args->items[0].v, args->items[1].v, node, false));
+    if (IS("map") && args->count > 2)
+        return em_map_many(E, args, node);
+    if (IS("filter") && args->count == 2 && args->items[0].v.kind == EM_VALUE &&
+        args->items[0].v.value->type->kind == IR_NONE)
+        args->items[0].v = em_binding(E, (fe_binding){.kind = FE_NAME, .path = TS_STR("builtins.bool")});
     if (IS("filter") && args->count == 2)
         return em_value(em_map_list(E, args->items[0].v, args->items[1].v, node, true));
     if (IS("iter") && args->count == 1)
-        return em_value(em_as_list(E, args->items[0].v, node));
-    if (IS("next") && args->count == 1) {
+        return em_value(is_archive_node(node) ? em_as_list(E, args->items[0].v, node)
+                                              : em_iterator(E, args->items[0].v, node));
+    if (IS("next") && (args->count == 1 || args->count == 2) && em_is_lazy(E, args->items[0].v)) {
+        ir_value *object = args->items[0].v.value;
+        if (args->count == 1 && object && !em_is_iterator(object->type))
+            return em_call_method0(E, object, "__next__", NULL, 0, node);
+        em operands[2] = {em_value(em_iterator(E, args->items[0].v, node)), args->count == 2 ? args->items[1].v : em_error()};
+        return em_call_python(E, args->count == 1 ? "iterators.next_of" : "iterators.next_or", operands, args->count, node);
+    }
+    if (IS("next") && (args->count == 1 || args->count == 2)) {
         ir_value *list = em_as_list(E, args->items[0].v, node);
-        return em_value(list ? em_op(E, "__getitem__", node, 2, list, ir_build_int(&E->b, 0)) : NULL);
+        return list ? em_next_of_list(E, list, args->count == 2 ? &args->items[1].v : NULL, node) : em_error();
     }
     if (IS("format") && args->count == 1)
         return em_value(em_to_str(E, args->items[0].v, node));
     if (IS("format") && args->count == 2) {
-        ir_value *v = em_argument_ir(E, args, 0, node), *spec = em_argument_ir(E, args, 1, node);
-        return em_value(v && spec ? em_row(E, "prim_format_spec", node, 2, v, spec) : NULL);
+        return em_value(em_format_value(E, args->items[0].v, em_argument_ir(E, args, 1, node), node));
     }
     if (IS("type") && args->count == 1) {
         em v = args->items[0].v;
@@ -308,6 +338,10 @@ static em python_builtin(emitter *E, ts_str name, em_arguments *args, const ast_
         return em_operator(E, TS_STR("prim_id"), args, node);
     if (IS("divmod") || IS("ord") || IS("chr") || IS("hex") || IS("oct") || IS("bin") || IS("hash"))
         return em_operator(E, name, args, node);
+    em found = em_python_path(E, ts_arena_format(E->arena, "builtins.%.*s", TS_STR_ARG(name)), args, node, hint, known);
+    if (*known)
+        return found;
+    *known = true;
     EM_UNSUPPORTED(E, node, "the function %.*s is not supported yet", TS_STR_ARG(name));
     return em_error();
 #undef IS

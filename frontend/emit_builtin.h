@@ -24,4 +24,18 @@ em em_builtin_range(emitter *E, em_arguments *args, const ast_node *node);
 em em_builtin_list(emitter *E, em_arguments *args, const ast_node *node, const ir_type *hint);
 em em_builtin_dict(emitter *E, em_arguments *args, const ast_node *node, const ir_type *hint);
 
+
+/* ---- emit_python.c: what is written in Python ---- */
+bool em_is_generic(const fe_function *f);
+fe_binding em_python_binding(emitter *E, ts_str path);
+em em_call_python(emitter *E, const char *path, em *args, size_t count, const ast_node *node);
+em em_python_path(emitter *E, ts_str path, em_arguments *args, const ast_node *node, const ir_type *hint,
+                  bool *out_known);
+em em_python_method(emitter *E, ir_value *self, ts_str name, em_arguments *args, const ast_node *node,
+                    bool *out_known);
+em em_math_of_many(emitter *E, ts_str name, em_arguments *args, const ast_node *node, bool *out_known);
+em em_map_many(emitter *E, em_arguments *args, const ast_node *node);
+em em_next_of_list(emitter *E, ir_value *list, em *fallback, const ast_node *node);
+void em_check_strict(emitter *E, em_arguments *args, size_t count, const ast_node *node);
+
 #endif

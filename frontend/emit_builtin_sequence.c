@@ -8,6 +8,10 @@ static bool is_number(const ir_type *t) {
            t->kind == IR_NUMBER;
 }
 
+static bool is_script(const ast_node *node) {
+    return node && node->source && !node->source->is_archive && !node->source->is_library;
+}
+
 /* ---- lists out of anything ---- */
 
 ir_value *em_tuple_to_list(emitter *E, em v, const ast_node *node) {
@@ -26,7 +30,12 @@ ir_value *em_tuple_to_list(emitter *E, em v, const ast_node *node) {
         const ir_type *one = ir_type_forget(E->m, items[i]->type);
         t = t ? ir_type_join(E->m, t, one) : one;
     }
-    if (t && t->kind == IR_UNION && t->arg_count == 2 && is_number(t->args[0]) && is_number(t->args[1])) {
+    if (t && t->kind == IR_UNION && t->arg_count == 2 && is_number(t->args[0]) && is_number(t->args[1]) &&
+        t->args[0]->kind != IR_BOOL && t->args[1]->kind != IR_BOOL && is_script(node)) {
+        t = em_simple(E, IR_NUMBER);
+        for (size_t i = 0; i < it.count; i++)
+            items[i] = em_cast(E, items[i], t);
+    } else if (t && t->kind == IR_UNION && t->arg_count == 2 && is_number(t->args[0]) && is_number(t->args[1])) {
         t = em_simple(E, IR_FLOAT);
         for (size_t i = 0; i < it.count; i++)
             items[i] = em_coerce(E, items[i], t, 0, node, "the item");
@@ -41,6 +50,8 @@ ir_value *em_as_list(emitter *E, em v, const ast_node *node) {
     if (v.kind == EM_TUPLE)
         return em_tuple_to_list(E, v, node);
     ir_value *x;
+    if (em_is_lazy(E, v))
+        return em_list_by_loop(E, v, node);
     if (v.kind == EM_BINDING && v.binding->kind == FE_CLASS && v.binding->class_->kind == RT_CLASS_ENUM)
         return em_tuple_to_list(E, v, node);
     x = em_ir(E, v, node, NULL);
@@ -59,6 +70,8 @@ ir_value *em_as_list(emitter *E, em v, const ast_node *node) {
         return em_op(E, "list", node, 1, x);
     case IR_TENSOR:
         return em_op(E, "unbind", node, 2, x, ir_build_int(&E->b, 0));
+    case IR_ANY: /* tolist(): numbers, unless something else is said */
+        return em_check_cast(E, x, ir_type_list(E->m, em_simple(E, IR_NUMBER)));
     default:
         if (x->type->kind == IR_CLASS && x->type->class_->base.kind == RT_CLASS_MODULE)
             return em_tuple_to_list(E, em_value(x), node);
@@ -237,10 +250,6 @@ static bool is_mixed(const ir_type *a, const ir_type *b) {
            (a->kind != b->kind || a->kind == IR_NUMBER);
 }
 
-static bool is_script(const ast_node *node) {
-    return node && node->source && !node->source->is_archive && !node->source->is_library;
-}
-
 static ir_value *mixed_extreme(emitter *E, bool is_max, ir_value *a, ir_value *b, const ast_node *node) {
     rt_value x, y;
     if (ir_const_value(a, &x) && ir_const_value(b, &y)) {
@@ -339,7 +348,7 @@ em em_builtin_sum(emitter *E, em_arguments *args, const ast_node *node) {
     em source = args->items[0].v;
     em start = args->count > 1 ? args->items[1].v : em_value(ir_build_int(&E->b, 0));
     em_iteration it;
-    if (source.kind == EM_GENERATOR || source.kind == EM_ITEMS || source.kind == EM_RANGE)
+    if (source.kind == EM_GENERATOR || source.kind == EM_ITEMS || source.kind == EM_RANGE || em_is_lazy(E, source))
         source = em_value(em_as_list(E, source, node));
     if (!em_iterate(E, source, node, &it))
         return em_error();
@@ -356,9 +365,17 @@ em em_builtin_sum(emitter *E, em_arguments *args, const ast_node *node) {
     if (!list)
         return em_error();
     const ir_type *t = list->type->args[0];
+    ir_value **literal;
+    size_t literal_count;
+    if (em_is_list_literal(list, &literal, &literal_count) && !literal_count)
+        return start;
     if (t->kind == IR_INT || t->kind == IR_FLOAT || t->kind == IR_BOOL || t->kind == IR_COMPLEX) {
         ir_value *v = em_op(E, "sum", node, 1, list);
         return args->count > 1 ? em_binary(E, AST_ADD, start, em_value(v), false, node) : em_value(v);
+    }
+    if (t->kind == IR_CLASS || t->kind == IR_NUMBER || t->kind == IR_TUPLE) {
+        em operands[2] = {em_value(list), start};
+        return em_call_python(E, t->kind == IR_NUMBER ? "builtins.sum_numbers" : "builtins.sum_objects", operands, 2, node);
     }
     ir_value *initial = em_ir(E, start, node, t->kind == IR_LIST ? t : NULL);
     if (initial && t->kind == IR_TENSOR)

@@ -1,7 +1,7 @@
 /* frontend/emit_call.c - calls of functions, classes, methods, closures. */
 #include <stdio.h>
 
-#include "frontend/emit_internal.h"
+#include "frontend/emit_builtin.h"
 
 /* ---- arguments ---- */
 
@@ -276,7 +276,7 @@ enum { MAX_VARIANTS = 64 };
  * (window_partition(x, 7)) compiles as it runs. */
 static fe_function *variant_of(emitter *E, fe_function *f, size_t skipped, em_arguments *args) {
     const ast_parameters *p = &f->node->parameters;
-    if (f->is_library || f->node->kind != AST_FUNCTION || f->node->type_comment.length)
+    if ((f->is_library && !em_is_generic(f)) || f->node->kind != AST_FUNCTION || f->node->type_comment.length)
         return f;
     const ir_type **types = NULL;
     ts_buffer key = {0};
@@ -291,7 +291,7 @@ static fe_function *variant_of(emitter *E, fe_function *f, size_t skipped, em_ar
             next++;
         if (k >= p->count || p->items[k].annotation || p->items[k].is_star || p->items[k].is_double_star)
             continue;
-        bool is_value = v.kind == EM_VALUE || v.kind == EM_TUPLE ||
+        bool is_value = v.kind == EM_VALUE || v.kind == EM_TUPLE || em_is_function(v) ||
                         (v.kind == EM_BINDING && v.binding->kind == FE_VALUE);
         ir_value *ir = is_value ? em_ir(E, v, args->items[i].node, NULL) : NULL;
         if (!ir)
@@ -366,6 +366,9 @@ static fe_function *with_indices(emitter *E, fe_function *f, const em_arguments 
 em em_call_function(emitter *E, fe_function *f, em_arguments *args, const ast_node *node) {
     if (f->is_library && ts_str_starts_with(f->name, "torch.nn.functional."))
         f = em_choose_function(E, f, args, node);
+    if (!f->is_library || em_is_generic(f))
+        if (em_is_generator(f->node))
+            return em_call_generator(E, f, NULL, args, node);
     f = with_indices(E, f, args, node);
     if (!f)
         return em_error();
@@ -428,6 +431,8 @@ em em_call_method(emitter *E, ir_value *object, ts_str name, em_arguments *args,
     if (f->is_class_method) {
         return em_call_function(E, f, args, node);
     }
+    if (em_is_generator(f->node))
+        return em_call_generator(E, f, object, args, node);
     if (t->kind == IR_CLASS && goes_by_object(c, class_))
         return call_by_object(E, object, f, name, args, node);
     size_t errors = E->fe->diagnostics->error_count;
@@ -518,6 +523,11 @@ static em call_path(emitter *E, ts_str path, em_arguments *args, const ast_node 
             if (node->source && node->source->is_archive && ts_str_is(name, "device"))
                 on_this_machine(E, args);
             /* What math has beyond the operators is in the library, as math_NAME. */
+            if (ts_str_starts_with(path, "math.")) {
+                r = em_math_of_many(E, name, args, node, &known);
+                if (known)
+                    return r;
+            }
             if (ts_str_starts_with(path, "math.") &&
                 (!fe_operator_exists(E->fe, name) || ts_str_is(name, "prod") || ts_str_is(name, "isclose") ||
                  ts_str_is(name, "dist") || ts_str_is(name, "lcm")))
@@ -537,6 +547,9 @@ static em call_path(emitter *E, ts_str path, em_arguments *args, const ast_node 
         }
         return em_operator(E, (ts_str){flat, n}, args, node);
     }
+    r = em_python_path(E, path, args, node, hint, &known);
+    if (known)
+        return r;
     EM_UNSUPPORTED(E, node, "%.*s is not supported yet", TS_STR_ARG(path));
     return em_error();
 }
@@ -632,6 +645,11 @@ em em_call_value(emitter *E, em callee, em_arguments *args, const ast_node *node
         ir_value *v = callee.value;
         if (v->type->kind == IR_OPTIONAL)
             v = em_check_cast(E, v, v->type->args[0]);
+        em stands_for;
+        if (em_callable_of(E, v, &stands_for))
+            return em_call_value(E, stands_for, args, node, hint);
+        if (v->type->kind == IR_UNION)
+            return em_call_union(E, v, args, node, hint);
         if (v->type->kind == IR_CLASS) {
             fe_class *c = fe_class_of(v->type->class_);
             bool forward = c && (c->kind == RT_CLASS_MODULE || fe_class_method(c, TS_STR("forward")));
@@ -671,6 +689,10 @@ em em_call(emitter *E, const ast_node *node, const ir_type *hint) {
             return em_value(v);
         }
     }
+    if (f->kind == AST_NAME && ts_str_is(f->text, "$iter"))
+        return em_value(em_iterator(E, em_expression(E, node->list.items[0], NULL), node));
+    if (f->kind == AST_NAME && ts_str_is(f->text, "$new_cell"))
+        return em_new_cell(E, node);
     bool done = false;
     em special = em_call_special(E, node, hint, &done);
     if (done)

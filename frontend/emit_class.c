@@ -96,6 +96,28 @@ static bool path_is(fe_binding b, const char *path) {
     return b.kind == FE_NAME && ts_str_is(b.path, path);
 }
 
+/* What says no type of ours (Callable, Iterator[int]) is as if it was not there: calls say which. */
+static bool is_open(fe_context *fe, fe_scope *scope, const ast_node *annotation) {
+    static const char *const names[] = {"Callable", "Iterator", "Iterable", "Generator", "Deque", "Counter", "DefaultDict",
+                                        "Hashable", "Collection", "Reversible", "deque", "defaultdict"};
+    if (!annotation)
+        return false;
+    fe_binding b = fe_resolve_dotted(fe, scope, annotation->kind == AST_SUBSCRIPT ? annotation->left : annotation);
+    for (size_t i = 0; i < sizeof names / sizeof *names && b.kind == FE_NAME; i++)
+        if (ts_str_ends_with(b.path, names[i]) &&
+            (ts_str_starts_with(b.path, "typing.") || ts_str_starts_with(b.path, "collections.")))
+            return true;
+    return false;
+}
+
+static void forget_open_annotations(fe_context *fe, fe_scope *scope, ast_node *node) {
+    for (size_t i = 0; i < node->parameters.count; i++)
+        if (is_open(fe, scope, node->parameters.items[i].annotation))
+            node->parameters.items[i].annotation = NULL;
+    if (node->third && node->kind == AST_FUNCTION && is_open(fe, scope, node->third))
+        node->third = NULL;
+}
+
 fe_function *fe_function_declare(fe_context *fe, fe_scope *scope, const ast_node *node,
                                  ts_str qualified_name, fe_class *owner) {
     fe_function *f = TS_NEW(fe->arena, fe_function);
@@ -105,6 +127,8 @@ fe_function *fe_function_declare(fe_context *fe, fe_scope *scope, const ast_node
     f->scope = scope;
     f->owner = owner;
     f->is_library = node->source && node->source->is_library;
+    if (!(node->source && (node->source->is_archive || node->source->is_library)))
+        forget_open_annotations(fe, scope, (ast_node *)(uintptr_t)node);
     for (size_t i = 0; i < node->decorators.count; i++) {
         const ast_node *decorator = node->decorators.items[i];
         if (decorator->kind == AST_ATTRIBUTE && ts_str_is(decorator->text, "setter")) {

@@ -103,6 +103,13 @@ static em call_nested(emitter *E, const ast_node *f, em *values, const ast_node 
 
 em em_call_closure(emitter *E, const ast_node *closure, em *args, size_t count, em_arguments *named,
                    const ast_node *node) {
+    if (em_is_generator(closure))
+        return em_call_nested_generator(E, closure, args, count, node);
+    for (size_t i = 0; i < E->active_count; i++)
+        if (E->active[i] == closure) { /* it calls itself: a function of its own */
+            em_make_object_closure(E, closure);
+            return em_error();
+        }
     em *values = TS_NEW_ARRAY(E->arena, em, closure->parameters.count + 1);
     if (++E->depth > 400) {
         EM_UNSUPPORTED(E, node, "recursion of a nested function is not supported yet");
@@ -110,6 +117,7 @@ em em_call_closure(emitter *E, const ast_node *closure, em *args, size_t count, 
         return em_error();
     }
     em r = em_error();
+    TS_APPEND(E->arena, E->active, E->active_count, E->active_capacity, closure);
     if (bind_closure(E, closure, args, count, named, values, node)) {
         if (closure->kind == AST_LAMBDA) {
             size_t saved = E->local_count;
@@ -121,6 +129,7 @@ em em_call_closure(emitter *E, const ast_node *closure, em *args, size_t count, 
             r = call_nested(E, closure, values, node);
         }
     }
+    E->active_count--;
     E->depth--;
     return r;
 }

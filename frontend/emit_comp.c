@@ -1,5 +1,5 @@
 /* frontend/emit_comp.c - comprehensions and f-strings. */
-#include "frontend/emit_internal.h"
+#include "frontend/emit_builtin.h"
 
 typedef struct comprehension {
     const ast_node *node;
@@ -181,6 +181,9 @@ ir_value *em_to_str(emitter *E, em v, const ast_node *node) {
         return ir_build_str(&E->b, v.binding->class_->bare_name);
     if (v.kind == EM_EXCEPTION)
         return v.value ? v.value : ir_build_str(&E->b, (ts_str){"", 0});
+    ir_value *view = em_view_text(E, v, node);
+    if (view)
+        return view;
     ir_value *x = em_as_python(E, v, node);
     if (!x)
         return NULL;
@@ -203,6 +206,16 @@ ir_value *em_to_str(emitter *E, em v, const ast_node *node) {
     return em_op(E, "str", node, 1, x);
 }
 
+/* format(v, spec): __format__ of an object; else what the runtime writes. */
+ir_value *em_format_value(emitter *E, em v, ir_value *spec, const ast_node *node) {
+    ir_value *x = v.kind == EM_TUPLE || v.is_tuple ? em_as_python(E, v, node) : em_ir(E, v, node, NULL);
+    if (x && em_class_has_method(x->type, "__format__")) {
+        em argument = em_value(spec);
+        return em_ir(E, em_call_method0(E, x, "__format__", &argument, 1, node), node, NULL);
+    }
+    return x && spec ? em_row(E, "prim_format_spec", node, 2, x, spec) : NULL;
+}
+
 ir_value *em_fstring(emitter *E, const ast_node *node) {
     ir_value *total = NULL;
     for (size_t i = 0; i < node->list.count; i++) {
@@ -214,13 +227,19 @@ ir_value *em_fstring(emitter *E, const ast_node *node) {
             em v = em_expression(E, part->left, NULL);
             if (ts_str_is(part->text, "r") || ts_str_is(part->text, "a")) {
                 ir_value *x = em_ir(E, v, part, NULL);
-                v = em_value(x ? em_repr(E, x, part) : NULL);
+                ir_value *view = em_view_text(E, v, part);
+                v = em_value(view ? view : x ? em_repr(E, x, part) : NULL);
+                if (ts_str_is(part->text, "a"))
+                    v = em_call_python(E, "builtins.ascii_text", &v, 1, part);
             } else if (ts_str_is(part->text, "s")) {
                 v = em_value(em_to_str(E, v, part));
             }
-            if (part->right && part->right->list.count) {
+            bool is_tensor = v.kind == EM_VALUE && v.value && v.value->type->kind == IR_TENSOR;
+            if (is_tensor && !(part->right && part->right->list.count)) { /* of rank 0: its item */
+                text = em_row(E, "prim_format_spec", part, 2, v.value, ir_build_str(&E->b, (ts_str){"", 0}));
+            } else if (part->right && part->right->list.count) {
                 ir_value *spec = em_fstring(E, part->right);
-                text = em_row(E, "prim_format_spec", part, 2, em_ir(E, v, part, NULL), spec);
+                text = em_format_value(E, v, spec, part);
             } else {
                 text = em_to_str(E, v, part);
             }

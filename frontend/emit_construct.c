@@ -131,6 +131,8 @@ static void class_values(emitter *E, fe_class *c, const ir_class *ir, ir_value *
 em em_construct(emitter *E, fe_class *c, em_arguments *args, const ast_node *node) {
     if (c->kind == RT_CLASS_EXCEPTION)
         return exception_of(E, c, args, node);
+    if (em_is_open_class(c))
+        return em_construct_open(E, c, args, node);
     ir_class *ir = fe_class_ir(E->fe, c);
     if (!ir || c->kind == RT_CLASS_MODULE) {
         EM_UNSUPPORTED(E, node, "making the module %.*s outside __init__ is not supported yet",

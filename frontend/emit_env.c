@@ -124,12 +124,14 @@ static bool is_flag(size_t slot) { return slot < EM_SLOT_RESULT; }
 static void materialise(emitter *E, em_slot *s, ir_block *block) {
     if (!s->is_set || s->v.kind == EM_VALUE)
         return;
-    if (s->v.kind == EM_BINDING && s->v.binding->kind != FE_VALUE)
+    bool is_user_function = s->v.kind == EM_CLOSURE ||
+                            (s->v.kind == EM_BINDING && (s->v.binding->kind == FE_FUNCTION || s->v.binding->kind == FE_NAME));
+    if (s->v.kind == EM_BINDING && s->v.binding->kind != FE_VALUE && !is_user_function)
         return;
-    if (s->v.kind != EM_BINDING && s->v.kind != EM_TUPLE)
+    if (s->v.kind != EM_BINDING && s->v.kind != EM_TUPLE && !is_user_function)
         return;
     ir_block *here = em_enter(E, block);
-    ir_value *v = em_ir(E, s->v, NULL, NULL);
+    ir_value *v = em_ir(E, s->v, is_user_function && E->function ? E->function->node : NULL, NULL);
     em_leave(E, here);
     if (v)
         s->v = em_value(v);
@@ -237,6 +239,8 @@ static void join_both(joiner *j, em_slot *a, em_slot *b, em_slot *out, size_t sl
     bool is_tuple = a->v.is_tuple && b->v.is_tuple;
     out->v = em_value(x ? x : y);
     out->v.is_tuple = is_tuple;
+    out->v.is_size = a->v.is_size && b->v.is_size;
+    out->v.is_dtype = a->v.is_dtype && b->v.is_dtype;
     add_pair(j, x, y, type, &out->v.value, E->slot_names[slot]);
     bool maybe = slot >= EM_SLOT_FIRST && (!x || !y || a->defined || b->defined);
     /* Code that follows a return runs only where the other side came through. */

@@ -117,6 +117,9 @@ static const ir_type *common_type(emitter *E, ir_value **items, size_t count, co
         has_float = has_float || k == IR_FLOAT;
         type = ir_type_join(E->m, type, ir_type_forget(E->m, items[i]->type));
     }
+    bool is_script = node && node->source && !node->source->is_archive && !node->source->is_library;
+    if (all_numbers && has_float && is_script && type->kind != IR_FLOAT)
+        return em_simple(E, IR_NUMBER); /* each stays what it is */
     if (all_numbers && has_float) {
         type = em_simple(E, IR_FLOAT);
         for (size_t i = 0; i < count; i++)
@@ -244,7 +247,7 @@ static em dict_literal(emitter *E, const ast_node *node, const ir_type *hint) {
         return em_error();
     ir_value **items = TS_NEW_ARRAY(E->arena, ir_value *, 2 * count + 1);
     for (size_t i = 0; i < count; i++) {
-        items[2 * i] = keys[i];
+        items[2 * i] = em_cast(E, keys[i], key_type);
         items[2 * i + 1] = em_cast(E, values[i], value_type);
     }
     return em_value(em_dict_of(E, items, 2 * count, ir_type_dict(E->m, key_type, value_type)));
@@ -295,7 +298,7 @@ static void append_item(emitter *E, em item, void *user) {
     em_row(E, "append.t", NULL, 2, *list, em_cast(E, v, (*list)->type->args[0]));
 }
 
-static ir_value *list_by_loop(emitter *E, em v, const ast_node *node) {
+ir_value *em_list_by_loop(emitter *E, em v, const ast_node *node) {
     ir_value *list = em_list_of(E, NULL, 0, em_simple(E, IR_NONE));
     if (!em_for_each(E, v, node, append_item, &list))
         return NULL;
@@ -341,7 +344,7 @@ ir_value *em_ir(emitter *E, em v, const ast_node *node, const ir_type *hint) {
     case EM_ENUMERATE:
     case EM_ZIP:
     case EM_CHILDREN:
-        return list_by_loop(E, v, node);
+        return em_list_by_loop(E, v, node);
     case EM_GENERATOR: {
         em list = em_comprehension(E, v.node, hint);
         return list.kind == EM_VALUE ? list.value : NULL;
@@ -354,7 +357,14 @@ ir_value *em_ir(emitter *E, em v, const ast_node *node, const ir_type *hint) {
     case EM_EXCEPTION:
         break;
     }
-    if (v.kind == EM_METHOD && v.value && !v.function && !fe_operator_exists(E->fe, v.name))
+    bool is_unknown = v.kind == EM_METHOD && v.value && !v.function && !fe_operator_exists(E->fe, v.name);
+    if (em_is_function(v) && !is_unknown) {
+        size_t errors = E->fe->diagnostics->error_count;
+        ir_value *object = em_function_object(E, v, node);
+        if (object || E->fe->relearn || E->fe->diagnostics->error_count > errors)
+            return object;
+    }
+    if (is_unknown)
         EM_ERR(E, node, "%s has no attribute '%.*s'", em_type_text(E, v.value->type), TS_STR_ARG(v.name));
     else
         EM_UNSUPPORTED(E, node, "a function, class or module as a value at run time is not supported yet");

@@ -122,6 +122,7 @@ static void collect_statement(emitter *E, const ast_node *s) {
         collect_nested(E, s);
         return;
     case AST_CLASS:
+        em_add_slot(E, s->text);
         return;
     case AST_GLOBAL:
         for (size_t k = 0; k < s->list.count; k++)
@@ -446,7 +447,7 @@ static bool emit_once(fe_context *fe, fe_function *function, ir_class *self_clas
     E->declared_return = s->returns;
     em_place(E, function->node);
     bind_parameters(E, s);
-    const ast_node *node = function->node;
+    const ast_node *node = em_with_cells(E, function);
     if (node->kind == AST_FUNCTION)
         em_collect(E, &node->body);
     else

@@ -448,6 +448,7 @@ static em get_item(emitter *E, em object, index_list *ix, const ast_node *node) 
         if (item->kind == IX_SLICE && !ix->is_tuple)
             return (em){.kind = EM_VALUE,
                         .is_tuple = object.kind == EM_VALUE && object.is_tuple,
+                        .is_size = object.kind == EM_VALUE && object.is_size,
                         .value = em_op(E, "slice", node, 4, x, or_none(E, item->start), or_none(E, item->stop),
                                        item->step ? item->step : ir_build_int(&E->b, 1))};
         {

@@ -43,6 +43,8 @@ typedef struct em {
     ir_value **keys; /* of a CHOICE by key; NULL: by position */
     size_t count;
     const ast_node *node;
+    bool is_size;    /* VALUE: a list that is a torch.Size, for its text */
+    bool is_dtype;   /* VALUE: an int that is a dtype, for its text */
     bool is_tuple;   /* VALUE: a list that stands for a tuple of a length known at run time */
     fe_class *after; /* METHOD of super(): the class whose ancestors are asked */
 } em;
@@ -125,6 +127,9 @@ typedef struct emitter {
     em_handling handling;
     size_t loop_redos;
     int depth; /* of recursion over the tree */
+    const ast_node **active; /* nested functions whose calls are being made in place */
+    size_t active_count, active_capacity;
+    fe_class *cell_class;  /* of $cell, or NULL */
     fe_map empty_displays; /* ir_op* of [] or {} -> its node */
     bool restart;          /* the type of one was found out: the function is emitted anew */
     bool failed;
@@ -257,6 +262,7 @@ bool em_has_own_text(const ir_type *t);
 ir_value *em_repr(emitter *E, ir_value *x, const ast_node *node);
 ir_value *em_as_python(emitter *E, em v, const ast_node *node); /* such a list as the tuple it stands for: Any */
 ir_value *em_shown(emitter *E, em v, const ast_node *node);
+ir_value *em_view_text(emitter *E, em v, const ast_node *node);
 ir_value *em_set_compare(emitter *E, ast_operator op, ir_value *a, ir_value *b, const ast_node *node);
 em em_set_binary(emitter *E, ast_operator op, ir_value *a, ir_value *b, bool in_place,
                  const ast_node *node);
@@ -303,10 +309,12 @@ typedef struct em_iteration {
     size_t part_count;
     ir_value *dict_check; /* the dict whose size must stay */
     ir_value *dict_size;
+    ir_value *iterator; /* an object with advance(): no count */
     ir_value *growing; /* a list that the loop's body changes: its length is asked each time */
     int how;
 } em_iteration;
 bool em_iterate(emitter *E, em source, const ast_node *node, em_iteration *out);
+ir_value *em_iteration_advance(emitter *E, const em_iteration *it, const ast_node *node);
 em em_iteration_item(emitter *E, const em_iteration *it, ir_value *index, const ast_node *node);
 /* Calls each for all items, inside a LOOP where they are counted. */
 bool em_for_each(emitter *E, em source, const ast_node *node,
@@ -315,6 +323,7 @@ bool em_for_each(emitter *E, em source, const ast_node *node,
 /* ---- emit_expr.c and its neighbours ---- */
 em em_expression(emitter *E, const ast_node *node, const ir_type *hint);
 ir_value *em_ir(emitter *E, em v, const ast_node *node, const ir_type *hint); /* NULL on error */
+ir_value *em_list_by_loop(emitter *E, em v, const ast_node *node); /* a new list of the items */
 em em_tuple_literal(emitter *E, const ast_node *node, const ir_type *hint);
 ir_value *em_expression_ir(emitter *E, const ast_node *node, const ir_type *hint);
 em_condition em_condition_of(emitter *E, const ast_node *node);
@@ -358,6 +367,7 @@ em em_compare(emitter *E, const ast_node *node);
 em em_boolop(emitter *E, const ast_node *node, const ir_type *hint);
 ir_value *em_compare_two(emitter *E, ast_operator op, em a, em b, const ast_node *node);
 em em_comprehension(emitter *E, const ast_node *node, const ir_type *hint);
+ir_value *em_format_value(emitter *E, em v, ir_value *spec, const ast_node *node);
 ir_value *em_fstring(emitter *E, const ast_node *node);
 ir_value *em_to_str(emitter *E, em v, const ast_node *node);
 const ir_type *em_annotation(emitter *E, const ast_node *node);
@@ -408,6 +418,24 @@ em em_call_method0(emitter *E, ir_value *object, const char *name, em *args, siz
 bool em_class_has_method(const ir_type *t, const char *name);
 void em_add_field(struct fe_context *fe, ir_class *c, ts_str name, const ir_type *type);
 const ir_field *em_find_field(const ir_class *c, ts_str name);
+
+/* ---- emit_callable.c: functions as values, generators, iterators ---- */
+bool em_is_open_class(const fe_class *c);
+em em_construct_open(emitter *E, fe_class *c, em_arguments *args, const ast_node *node);
+const ast_node *em_with_cells(emitter *E, const fe_function *f);
+em em_new_cell(emitter *E, const ast_node *node);
+bool em_is_function(em v);
+ir_value *em_function_object(emitter *E, em v, const ast_node *node);
+bool em_callable_of(emitter *E, ir_value *object, em *out);
+em em_call_union(emitter *E, ir_value *v, em_arguments *args, const ast_node *node, const ir_type *hint);
+bool em_is_generator(const ast_node *function);
+em em_call_generator(emitter *E, fe_function *f, ir_value *self, em_arguments *args, const ast_node *node);
+em em_call_nested_generator(emitter *E, const ast_node *function, em *args, size_t count, const ast_node *node);
+bool em_is_iterator(const ir_type *t);
+bool em_is_lazy(emitter *E, em v);
+ir_value *em_iterator(emitter *E, em v, const ast_node *node);
+bool em_is_object_closure(emitter *E, const ast_node *closure);
+void em_make_object_closure(emitter *E, const ast_node *closure);
 
 /* ---- operators (overload.c) ---- */
 /* The one name of an operator that has several (aliases.c). */

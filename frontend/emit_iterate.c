@@ -2,7 +2,7 @@
  * item by index. */
 #include "frontend/emit_internal.h"
 
-enum { HOW_LIST, HOW_RANGE, HOW_STR, HOW_TENSOR, HOW_ENUMERATE, HOW_ZIP };
+enum { HOW_LIST, HOW_RANGE, HOW_STR, HOW_TENSOR, HOW_ENUMERATE, HOW_ZIP, HOW_ITERATOR };
 
 static bool unrolled(em_iteration *out, em *items, size_t count) {
     *out = (em_iteration){.is_unrolled = true, .items = items, .count = count};
@@ -216,7 +216,15 @@ static bool iterate_value(emitter *E, ir_value *v, const ast_node *node, em_iter
     return false;
 }
 
+static bool iterate_object(emitter *E, em source, const ast_node *node, em_iteration *out) {
+    ir_value *it = em_iterator(E, source, node);
+    *out = (em_iteration){.how = HOW_ITERATOR, .source = em_value(it), .iterator = it};
+    return it != NULL;
+}
+
 bool em_iterate(emitter *E, em source, const ast_node *node, em_iteration *out) {
+    if (em_is_lazy(E, source))
+        return iterate_object(E, source, node, out);
     switch (source.kind) {
     case EM_ERROR:
         return false;
@@ -231,6 +239,10 @@ bool em_iterate(emitter *E, em source, const ast_node *node, em_iteration *out) 
     case EM_REVERSED: {
         em inner = source.items[0];
         em_iteration it;
+        if (inner.kind == EM_VALUE && inner.value->type->kind == IR_DICT)
+            inner = (em){.kind = EM_ITEMS, .value = inner.value, .name = TS_STR("keys")};
+        if (inner.kind == EM_VALUE && inner.value->type->kind == IR_TENSOR)
+            inner = em_value(em_op(E, "unbind", node, 2, inner.value, ir_build_int(&E->b, 0)));
         bool lazy = inner.kind == EM_VALUE && inner.value->type->kind == IR_LIST;
         if (!lazy && inner.kind != EM_RANGE && inner.kind != EM_ITEMS) {
             if (!em_iterate(E, inner, node, &it))
@@ -304,9 +316,15 @@ em em_iteration_item(emitter *E, const em_iteration *it, ir_value *index, const 
             items[i] = em_iteration_item(E, &it->parts[i], index, node);
         return (em){.kind = EM_TUPLE, .items = items, .count = it->part_count};
     }
+    case HOW_ITERATOR:
+        return em_attribute_of(E, it->source, TS_STR("value"), node, false);
     default:
         return em_error();
     }
+}
+
+ir_value *em_iteration_advance(emitter *E, const em_iteration *it, const ast_node *node) {
+    return em_ir(E, em_call_method0(E, it->iterator, "advance", NULL, 0, node), node, NULL);
 }
 
 bool em_for_each(emitter *E, em source, const ast_node *node,
@@ -321,10 +339,13 @@ bool em_for_each(emitter *E, em source, const ast_node *node,
     }
     em_env saved = em_env_copy(E);
     em_place(E, node);
-    ir_op *op = ir_build_loop(&E->b, it.trip, ir_build_bool(&E->b, true), NULL, 0);
+    ir_value *first = it.iterator ? em_iteration_advance(E, &it, node) : ir_build_bool(&E->b, true);
+    if (!first)
+        return false;
+    ir_op *op = ir_build_loop(&E->b, it.iterator ? ir_build_int(&E->b, INT64_MAX) : it.trip, first, NULL, 0);
     ir_block *here = em_enter(E, op->regions[0]);
     each(E, em_iteration_item(E, &it, op->regions[0]->parameters[0], node), user);
-    ir_value *go = ir_build_bool(&E->b, true);
+    ir_value *go = it.iterator ? em_iteration_advance(E, &it, node) : ir_build_bool(&E->b, true);
     ir_build_yield(&E->b, &go, 1);
     em_leave(E, here);
     E->env = saved;

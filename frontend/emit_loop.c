@@ -81,6 +81,10 @@ static ir_value *next_condition(emitter *E, loop *l) {
                : c.value    ? c.value
                             : ir_build_bool(&E->b, false);
     }
+    if (l->it->iterator) {
+        ir_value *more = em_iteration_advance(E, l->it, l->node);
+        return more ? more : ir_build_bool(&E->b, false);
+    }
     if (l->it->growing) {
         ir_value *next = em_row(E, "add.int", l->node, 2, l->index, ir_build_int(&E->b, 1));
         return em_row(E, "lt.int", l->node, 2, next, em_op(E, "len", l->node, 1, l->it->growing));
@@ -208,6 +212,7 @@ static void give_results(emitter *E, loop *l, ir_op *op) {
             const ir_type *declared = out->declared;
             *out = (em_slot){.is_set = true, .v = em_value(r), .declared = declared};
             out->v.is_tuple = l->entry.slots[c->slot].v.is_tuple;
+            out->v.is_size = l->entry.slots[c->slot].v.is_size;
         }
     }
 }
@@ -236,8 +241,10 @@ static bool attempt(emitter *E, loop *l) {
         initial[i] = em_cast(E, l->list[i].initial, l->list[i].type);
     em_place(E, node);
     bool growing = l->it && l->it->growing;
-    ir_value *max = l->it && !growing ? l->it->trip : ir_build_int(&E->b, INT64_MAX);
-    ir_value *go = growing ? em_row(E, "gt.int", node, 2, l->it->trip, ir_build_int(&E->b, 0))
+    bool is_object = l->it && l->it->iterator;
+    ir_value *max = l->it && !growing && !is_object ? l->it->trip : ir_build_int(&E->b, INT64_MAX);
+    ir_value *go = is_object ? l->go
+                   : growing ? em_row(E, "gt.int", node, 2, l->it->trip, ir_build_int(&E->b, 0))
                    : l->it ? ir_build_bool(&E->b, true) : l->go;
     ir_op *op = ir_build_loop(&E->b, max, go, initial, l->count);
     ir_block *body = op->regions[0];
@@ -254,6 +261,7 @@ static bool attempt(emitter *E, loop *l) {
         } else {
             *s = (em_slot){.is_set = true, .v = em_value(p), .declared = s->declared, .defined = s->defined};
             s->v.is_tuple = l->entry.slots[c->slot].v.is_tuple;
+            s->v.is_size = l->entry.slots[c->slot].v.is_size;
         }
     }
     em_reset_flags(E);
@@ -469,13 +477,18 @@ void em_for(emitter *E, const ast_node *node) {
     em_iteration it;
     if (!em_iterate(E, source, node->right, &it))
         return;
-    if (!it.is_unrolled && source.kind == EM_VALUE && source.value->type->kind == IR_LIST &&
+    if (!it.is_unrolled && !it.iterator && source.kind == EM_VALUE && source.value->type->kind == IR_LIST &&
         (node->right->kind == AST_NAME || node->right->kind == AST_ATTRIBUTE))
         for (size_t i = 0; i < node->body.count && !it.growing; i++)
             if (changes_length(node->body.items[i], node->right))
                 it.growing = source.value;
     if (!it.is_unrolled) {
         loop l = {.node = node, .it = &it};
+        if (it.iterator) {
+            l.go = em_iteration_advance(E, &it, node);
+            if (!l.go)
+                return;
+        }
         run(E, &l);
         return;
     }

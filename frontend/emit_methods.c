@@ -1,5 +1,5 @@
 /* frontend/emit_methods.c - methods of tensors, strings, lists, dicts and other builtin types. */
-#include "frontend/emit_internal.h"
+#include "frontend/emit_builtin.h"
 
 static em with_self(emitter *E, ts_str name, ir_value *self, em_arguments *args, const ast_node *node) {
     em_arguments all = {0};
@@ -64,6 +64,11 @@ static em tensor_method(emitter *E, ir_value *x, ts_str name, em_arguments *args
         EM_UNSUPPORTED(E, node, "Tensor.numpy is not supported yet");
         return em_error();
     }
+    if (ts_str_is(name, "size") && !args->count) {
+        em shape = em_value(em_op(E, "size", node, 1, x));
+        shape.is_size = shape.kind == EM_VALUE;
+        return shape;
+    }
     /* In-place forms and x.expand((2, 3)): tuples go as lists through the conversions. */
     if (ts_str_is(name, "new_tensor") && args->count) {
         em_argument dtype = {.name = TS_STR("dtype"), .node = node,
@@ -76,20 +81,58 @@ static em tensor_method(emitter *E, ir_value *x, ts_str name, em_arguments *args
     return with_self(E, name, x, args, node);
 }
 
+/* The text of a constant format with every field numbered: {} {name} {0} as {0} {2} {0}. */
+static ir_value *numbered(emitter *E, ir_value *format, em_arguments *args, const ast_node *node) {
+    rt_value c;
+    if (!ir_const_value(format, &c) || c.tag != RT_TAG_STR) {
+        EM_UNSUPPORTED(E, node, "str.format with named arguments of a text known only at run time is not supported yet");
+        return NULL;
+    }
+    ts_str s = rt_str_text(c.as.str);
+    ts_buffer out = {0};
+    size_t next = 0;
+    for (size_t i = 0; i < s.length; i++) {
+        ts_buffer_char(&out, s.data[i]);
+        if (s.data[i] != '{' || i + 1 == s.length)
+            continue;
+        if (s.data[i + 1] == '{') {
+            ts_buffer_char(&out, s.data[++i]);
+            continue;
+        }
+        size_t end = i + 1;
+        while (end < s.length && !strchr(".[!:}", s.data[end]))
+            end++;
+        ts_str name = {s.data + i + 1, end - i - 1};
+        size_t at = 0;
+        while (at < args->count && !(name.length && ts_str_equal(args->items[at].name, name)))
+            at++;
+        if (at < args->count)
+            ts_buffer_format(&out, "%zu", at);
+        else if (!name.length)
+            ts_buffer_format(&out, "%zu", next++);
+        else
+            ts_buffer_str(&out, name);
+        i = end - 1;
+    }
+    ir_value *v = ir_build_str(&E->b, (ts_str){out.data, out.length});
+    ts_buffer_deinit(&out);
+    return v;
+}
+
 static em string_method(emitter *E, ir_value *s, ts_str name, em_arguments *args, const ast_node *node) {
     if (ts_str_is(name, "format")) {
+        bool has_names = false;
         ir_value **values = TS_NEW_ARRAY(E->arena, ir_value *, args->count + 1);
         for (size_t i = 0; i < args->count; i++) {
             em v = args->items[i].v;
-            if (args->items[i].name.length) {
-                EM_UNSUPPORTED(E, node, "str.format with named arguments is not supported yet");
-                return em_error();
-            }
+            has_names = has_names || args->items[i].name.length;
             values[i] = em_shown(E, v, node);
             if (!values[i])
                 return em_error();
         }
-        return em_value(em_row(E, "format", node, 2, s, em_tuple_of(E, values, args->count)));
+        if (has_names)
+            s = numbered(E, s, args, node);
+        return em_value(s ? em_row(E, "format", node, 2, s, em_tuple_of(E, values, args->count)) : NULL);
     }
     if (ts_str_is(name, "join") && args->count == 1) {
         em v = args->items[0].v;
@@ -253,8 +296,14 @@ em em_call_builtin_type_method(emitter *E, em method, em_arguments *args, const 
                                const ir_type *hint) {
     ir_value *self = method.value;
     ts_str name = method.name;
+    bool is_known;
     if (!self)
         return em_error();
+    if (self->type->kind != IR_TENSOR && !fe_operator_exists(E->fe, name)) {
+        em found = em_python_method(E, self, name, args, node, &is_known);
+        if (is_known)
+            return found;
+    }
     switch (self->type->kind) {
     case IR_TENSOR:
         return tensor_method(E, self, name, args, node, hint);

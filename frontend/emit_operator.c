@@ -140,11 +140,44 @@ static ir_value *percent_item(emitter *E, ir_value *format, size_t index, em v, 
     if (conversion(format, index) == 's')
         return em_shown(E, v, node);
     ir_value *x = em_ir(E, v, node, NULL);
+    if (x && x->type->kind == IR_TENSOR && conversion(format, index) != 'r')
+        x = em_op(E, "item", node, 1, x);
     return x && em_has_own_text(x->type) && conversion(format, index) == 'r' ? em_repr(E, x, node) : x;
+}
+
+/* "%(name)d" % dict: the format without names, and the items in their order. */
+static void by_name(emitter *E, ir_value **format, em *args, const ast_node *node) {
+    rt_value c;
+    bool is_dict = args->kind == EM_VALUE && args->value->type->kind == IR_DICT;
+    if (!is_dict || !ir_const_value(*format, &c) || c.tag != RT_TAG_STR)
+        return;
+    ts_str s = rt_str_text(c.as.str);
+    ts_buffer out = {0};
+    em *items = TS_NEW_ARRAY(E->arena, em, s.length + 1);
+    size_t count = 0;
+    for (size_t i = 0; i < s.length; i++) {
+        ts_buffer_char(&out, s.data[i]);
+        if (s.data[i] != '%' || i + 1 == s.length)
+            continue;
+        const char *end = s.data[i + 1] == '(' ? memchr(s.data + i, ')', s.length - i) : NULL;
+        if (!end) {
+            ts_buffer_char(&out, s.data[++i]);
+            continue;
+        }
+        ts_str name = {s.data + i + 2, (size_t)(end - s.data) - i - 2};
+        items[count++] = em_value(em_op(E, "__getitem__", node, 2, args->value, ir_build_str(&E->b, name)));
+        i = (size_t)(end - s.data);
+    }
+    if (count) {
+        *format = ir_build_str(&E->b, (ts_str){out.data, out.length});
+        *args = (em){.kind = EM_TUPLE, .items = items, .count = count};
+    }
+    ts_buffer_deinit(&out);
 }
 
 static ir_value *percent(emitter *E, ir_value *format, em args, const ast_node *node) {
     ir_value *tuple;
+    by_name(E, &format, &args, node);
     if (is_tuple(args)) {
         em items = tuple_items(E, args);
         ir_value **values = TS_NEW_ARRAY(E->arena, ir_value *, items.count + 1);
@@ -219,7 +252,8 @@ em em_binary(emitter *E, ast_operator op, em a, em b, bool in_place, const ast_n
             if (y && !ir_type_same_shape_of(x->type, y->type) && em_is_list_literal(x, &items, &count) &&
                 em_conversion_cost(E, x, y->type, 0) >= 0)
                 x = em_coerce(E, x, y->type, 0, node, "the list");
-            return (em){.kind = EM_VALUE, .value = em_op(E, "add", node, 2, x, y), .is_tuple = a.is_tuple};
+            return (em){.kind = EM_VALUE, .value = em_op(E, "add", node, 2, x, y),
+                         .is_tuple = a.is_tuple, .is_size = a.is_size || b.is_size};
         }
         if (op == AST_MUL && in_place && fe_operator_exists(E->fe, TS_STR("mul_"))) {
             em_op(E, "mul_", node, 2, x, y);
@@ -448,6 +482,11 @@ ir_value *em_compare_two(emitter *E, ast_operator op, em a, em b, const ast_node
     }
     if (em_is_set_type(tx) && em_is_set_type(ty))
         return em_set_compare(E, op, x, y, node);
+    bool key_views = (a.kind == EM_ITEMS && ts_str_is(a.name, "keys")) || (b.kind == EM_ITEMS && ts_str_is(b.name, "keys"));
+    if (key_views && (tx->kind == IR_LIST || em_is_set_type(tx)) && (ty->kind == IR_LIST || em_is_set_type(ty))) {
+        ir_value *p = em_set_from(E, ex, node, NULL), *q = em_set_from(E, ey, node, NULL);
+        return p && q ? em_set_compare(E, op, p, q, node) : NULL;
+    }
     bool numbers = is_number(tx) && is_number(ty);
     bool strings = tx->kind == IR_STR && ty->kind == IR_STR;
     if (is_tensor(x) || is_tensor(y)) {

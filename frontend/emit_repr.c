@@ -143,6 +143,32 @@ static ir_value *repr(emitter *E, ir_value *x, const ast_node *node, int depth) 
 
 ir_value *em_repr(emitter *E, ir_value *x, const ast_node *node) { return repr(E, x, node, REPR_DEPTH); }
 
+/* The text of what is no value yet: a range, a view of a dict. NULL: of something else. */
+ir_value *em_view_text(emitter *E, em v, const ast_node *node) {
+    if (v.kind == EM_ITEMS && !em_is_set_type(v.value->type)) {
+        ir_value *list = em_ir(E, v, node, NULL);
+        ir_value *inside = list ? em_repr(E, list, node) : NULL;
+        ir_value *open = ir_build_str(&E->b, ts_arena_format(E->arena, "dict_%.*s(", TS_STR_ARG(v.name)));
+        return joined(E, joined(E, open, inside, node), text(E, ")"), node);
+    }
+    if (v.kind == EM_RANGE) {
+        int64_t step;
+        ir_value *s = joined(E, text(E, "range("), em_row(E, "prim_repr", node, 1, v.items[0].value), node);
+        s = joined(E, joined(E, s, text(E, ", "), node), em_row(E, "prim_repr", node, 1, v.items[1].value), node);
+        if (!ir_const_int(v.items[2].value, &step) || step != 1)
+            s = joined(E, joined(E, s, text(E, ", "), node), em_row(E, "prim_repr", node, 1, v.items[2].value), node);
+        return joined(E, s, text(E, ")"), node);
+    }
+    if (v.kind == EM_VALUE && v.is_size)
+        return joined(E, joined(E, text(E, "torch.Size("), em_row(E, "prim_repr", node, 1, v.value), node),
+                      text(E, ")"), node);
+    if (v.is_dtype) {
+        em number = em_value(em_ir(E, v, node, NULL));
+        return em_ir(E, em_call_python(E, "builtins.dtype_name", &number, 1, node), node, NULL);
+    }
+    return NULL;
+}
+
 ir_value *em_as_python(emitter *E, em v, const ast_node *node) {
     if (v.kind == EM_TUPLE) {
         bool has_any = false;
@@ -165,6 +191,9 @@ ir_value *em_as_python(emitter *E, em v, const ast_node *node) {
 ir_value *em_shown(emitter *E, em v, const ast_node *node) {
     if (v.kind == EM_EXCEPTION)
         return em_to_str(E, v, node);
+    ir_value *view = em_view_text(E, v, node);
+    if (view)
+        return view;
     ir_value *x = em_as_python(E, v, node);
     bool own = x && (em_class_has_method(x->type->kind == IR_OPTIONAL ? x->type->args[0] : x->type, "__str__") ||
                      em_has_own_text(x->type));

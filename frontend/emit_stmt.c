@@ -400,6 +400,19 @@ void em_note_failed(emitter *E, const ast_node *target) {
             fe_map_set(E->arena, &E->failed_names, target->list.items[i]->text, E);
 }
 
+/* A class statement in a function: one class for all calls, so it captures nothing. */
+static void local_class(emitter *E, const ast_node *s) {
+    size_t slot = (size_t)fe_map_get(&E->variables, s->text);
+    ts_str key = ts_arena_format(E->arena, "local %p:%u", (const void *)s->source, s->offset);
+    fe_class *c = fe_map_get(&E->fe->made_classes, key);
+    if (!c) {
+        c = fe_class_declare(E->fe, E->scope, s, ts_arena_format(E->arena, "__main__.%.*s", TS_STR_ARG(s->text)));
+        fe_map_set(E->arena, &E->fe->made_classes, key, c);
+    }
+    if (slot)
+        E->env.slots[slot - 1] = (em_slot){.is_set = true, .v = em_binding(E, (fe_binding){.kind = FE_CLASS, .class_ = c})};
+}
+
 static void statement(emitter *E, const ast_node *s) {
     em_place(E, s);
     switch (s->kind) {
@@ -473,8 +486,15 @@ static void statement(emitter *E, const ast_node *s) {
         break;
     case AST_FUNCTION: {
         size_t slot = (size_t)fe_map_get(&E->variables, s->text);
+        em v = {.kind = EM_CLOSURE, .node = s};
+        if (slot && em_is_object_closure(E, s) && !em_is_generator(s)) {
+            ir_value *object = em_function_object(E, v, s);
+            if (!object)
+                break;
+            v = em_value(object);
+        }
         if (slot)
-            E->env.slots[slot - 1] = (em_slot){.is_set = true, .v = {.kind = EM_CLOSURE, .node = s}};
+            E->env.slots[slot - 1] = (em_slot){.is_set = true, .v = v};
         break;
     }
     case AST_IMPORT:
@@ -485,7 +505,7 @@ static void statement(emitter *E, const ast_node *s) {
         em_try(E, s);
         break;
     case AST_CLASS:
-        EM_UNSUPPORTED(E, s, "a class inside a function is not supported yet");
+        local_class(E, s);
         break;
     default:
         EM_UNSUPPORTED(E, s, "this statement (%s) is not supported yet", ast_kind_name(s->kind));

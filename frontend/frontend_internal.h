@@ -122,6 +122,8 @@ struct fe_class {
     fe_map methods;          /* name -> fe_function*; property "x": its getter; setter "x.setter" */
     bool is_dataclass, is_frozen;
     bool is_library, is_archive;
+    bool is_made;            /* for the types of one call (emit_callable.c) */
+    const void *callable;    /* em*: the function that its objects stand for, or NULL */
     bool has_subclasses;     /* calls through it go by the object's own class */
     ir_class *ir;
     int ir_state;            /* fe_class_ir: 0 not begun, 1 under way, 2 done */
@@ -191,6 +193,10 @@ struct fe_context {
     fe_map value_types;         /* empty lists and dicts of the module level -> ir_type* (emit_learn.c) */
     fe_map globals;             /* names that `global` writes -> rt_value* of the object that holds them */
     fe_map emitted;             /* fe_function* with IR */
+    fe_map made_classes;        /* of closures, generators, open library classes: by node and types (emit_callable.c) */
+    fe_map closure_nodes;       /* their syntax trees */
+    fe_map object_closures;     /* nested functions that call themselves: objects, by node */
+    fe_map cells;               /* function -> fe_map* of variables that a nested function shares with it */
     bool relearn;               /* a type was found out: everything is emitted anew, errors do not count */
     int emit_depth;             /* functions under way */
     fe_function *asked;         /* the last of them */

@@ -35,7 +35,10 @@ static const char *namespace_of(const char *name) {
         {"nn", "torch.nn"}, {"functional", "torch.nn.functional"},
         {"losses", "torch.nn.functional"}, {"init", "torch.nn.init"}, {"optim", "torch.optim"},
         {"utils", "torch.nn.utils"}, {"rnn_utils", "torch.nn.utils.rnn"},
-        {"derivatives", "derivatives"}};
+        {"derivatives", "derivatives"}, {"python_builtins", "python.builtins"},
+        {"python_iterators", "python.iterators"}, {"python_itertools", "python.itertools"},
+        {"python_functools", "python.functools"}, {"python_collections", "python.collections"},
+        {"python_operator", "python.operator"}, {"python_heapq", "python.heapq"}, {"python_bisect", "python.bisect"}};
     for (size_t i = 0; i < sizeof table / sizeof *table; i++)
         if (strncmp(name, table[i].start, strlen(table[i].start)) == 0)
             return table[i].path;

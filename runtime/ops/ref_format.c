@@ -339,7 +339,7 @@ static ts_status format_complex(rt_value v, const format_spec *f, ts_buffer *out
 }
 
 ts_status rt_format_value(rt_value v, ts_str spec, ts_buffer *out) {
-    if (spec.length == 0) {
+    if (spec.length == 0 && !(v.tag == RT_TAG_TENSOR && v.as.tensor->rank == 0)) {
         rt_value text;
         TS_TRY(rt_to_str(v, &text));
         ts_buffer_str(out, rt_str_text(text.as.str));
@@ -350,8 +350,6 @@ ts_status rt_format_value(rt_value v, ts_str spec, ts_buffer *out) {
     TS_TRY(parse_spec(spec, &f));
     switch (v.tag) {
     case RT_TAG_BOOL:
-        if (!f.type || f.type == 's')
-            return format_str(v.as.i ? TS_STR("True") : TS_STR("False"), &f, v, out);
         return format_int(v.as.i, &f, v, out);
     case RT_TAG_INT: return format_int(v.as.i, &f, v, out);
     case RT_TAG_FLOAT: return format_double(v.as.f, &f, v, out);

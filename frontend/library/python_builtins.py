@@ -1,0 +1,223 @@
+"""Builtin functions and methods of builtin types that are no operators: TYPE_METHOD."""
+
+
+def ascii(x):
+    return ascii_text(repr(x))
+
+
+def ascii_text(text: str) -> str:
+    out = ""
+    for c in text:
+        n = ord(c)
+        if n < 128:
+            out += c
+        elif n < 256:
+            out += f"\\x{n:02x}"
+        elif n < 65536:
+            out += f"\\u{n:04x}"
+        else:
+            out += f"\\U{n:08x}"
+    return out
+
+
+def pow__mod(base: int, exponent: int, modulus: int) -> int:
+    if modulus == 0:
+        raise ValueError("pow() 3rd argument cannot be 0")
+    size = abs(modulus)
+    b = base % size
+    e = exponent
+    if e < 0:
+        old, now = b, size
+        x, y = 1, 0
+        while now != 0:
+            q = old // now
+            old, now = now, old - q * now
+            x, y = y, x - q * y
+        if old != 1:
+            raise ValueError("base is not invertible for the given modulus")
+        b = x % size
+        e = -e
+    result = 1 % size
+    while e > 0:
+        if e % 2 == 1:
+            result = mul_mod(result, b, size)
+        b = mul_mod(b, b, size)
+        e = e // 2
+    if modulus < 0 and result != 0:
+        return result - size
+    return result
+
+
+def mul_mod(a: int, b: int, size: int) -> int:
+    if size < 3037000499:  # products fit 64 bits
+        return a * b % size
+    out = 0
+    while b > 0:
+        if b % 2 == 1:
+            out = out - (size - a) if out >= size - a else out + a
+        a = a - (size - a) if a >= size - a else a + a
+        b = b // 2
+    return out
+
+
+def str_maketrans(a: str, b: str, gone: str = "") -> Dict[int, Optional[str]]:
+    if len(a) != len(b):
+        raise ValueError("the first two maketrans arguments must have equal length")
+    table: Dict[int, Optional[str]] = {}
+    for i in range(len(a)):
+        table[ord(a[i])] = b[i]
+    for c in gone:
+        table[ord(c)] = None
+    return table
+
+
+def str_translate(s: str, table):
+    out = ""
+    for c in s:
+        n = ord(c)
+        if n in table:
+            to = table[n]
+            if to is not None:
+                out += to
+        else:
+            out += c
+    return out
+
+
+def dict_fromkeys(keys, value=None):
+    return {k: value for k in keys}
+
+
+def int_bit_count(x: int) -> int:
+    return bin(abs(x)).count("1")
+
+
+def int_as_integer_ratio(x: int):
+    return x, 1
+
+
+def int_conjugate(x: int) -> int:
+    return x
+
+
+def int_is_integer(x: int) -> bool:
+    return True
+
+
+def float_conjugate(x: float) -> float:
+    return x
+
+
+def float_as_integer_ratio(x: float):
+    if x != x:
+        raise ValueError("cannot convert NaN to integer ratio")
+    if x - x != 0.0:
+        raise OverflowError("cannot convert Infinity to integer ratio")
+    n = 1
+    while x != math.floor(x):
+        x = x * 2.0
+        n = n * 2
+    return int(x), n
+
+
+def list_copy(xs):
+    return xs[:]
+
+
+def math_gcd(xs: List[int]) -> int:
+    out = 0
+    for x in xs:
+        out = math.gcd(out, x)
+    return out
+
+
+def math_lcm(xs: List[int]) -> int:
+    out = 1
+    for x in xs:
+        out = abs(out * x) // math.gcd(out, x) if out != 0 and x != 0 else 0
+    return out
+
+
+def math_hypot(xs: List[float]) -> float:
+    most = 0.0
+    for x in xs:
+        if x - x != 0.0 and x == x:
+            return math.inf
+        most = max(most, abs(x)) if x == x else x
+    if most == 0.0 or most != most:
+        return most
+    return most * math.sqrt(math.fsum([(x / most) * (x / most) for x in xs]))
+
+
+def math_ulp(x: float) -> float:
+    if x != x:
+        return x
+    y = abs(x)
+    if y - y != 0.0:
+        return y
+    m, e = math.frexp(y)
+    return math.ldexp(1.0, max(e - 53, -1074))
+
+
+def math_nextafter(x: float, y: float) -> float:
+    if x != x or y != y:
+        return math.nan
+    if x == y:
+        return y
+    if x == 0.0:
+        return math.copysign(5e-324, y)
+    up = (y > x) == (x > 0.0)
+    m, e = math.frexp(abs(x))
+    step = math.ldexp(1.0, max(e - 53, -1074))
+    if up:
+        return math.copysign(abs(x) + step, x)
+    if m == 0.5 and e > -1021:
+        step = step * 0.5
+    return math.copysign(abs(x) - step, x)
+
+
+def zip_strict(lengths: List[int]) -> None:
+    for i in range(1, len(lengths)):
+        if lengths[i] != lengths[0]:
+            word = "shorter" if lengths[i] < lengths[0] else "longer"
+            before = "argument 1" if i == 1 else f"arguments 1-{i}"
+            raise ValueError(f"zip() argument {i + 1} is {word} than {before}")
+
+
+def percent_by_name(text: str, names: List[str]) -> Tuple[str, List[str]]:
+    """A format whose conversions %(name)d are in order, and the names in that order."""
+    out = ""
+    order: List[str] = []
+    i = 0
+    while i < len(text):
+        if text[i] == "%" and i + 1 < len(text) and text[i + 1] == "(":
+            end = text.index(")", i)
+            order.append(text[i + 2:end])
+            out += "%"
+            i = end + 1
+        else:
+            out += text[i]
+            i += 1
+    return out, order
+
+
+def dtype_name(dtype: int) -> str:
+    names = ["uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64", "complex32", "complex64",
+             "complex128", "bool", "qint8", "quint8", "qint32", "bfloat16"]
+    return "torch." + names[dtype]
+
+
+def sum_numbers(xs, start):
+    total = start
+    for x in xs:
+        total = total + x
+    return total
+
+
+def sum_objects(xs, start):
+    if len(xs) == 0:
+        raise ValueError("the sum of no objects is not known when a model is compiled")
+    total = start + xs[0]
+    for i in range(1, len(xs)):
+        total = total + xs[i]
+    return total
