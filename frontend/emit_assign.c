@@ -94,6 +94,12 @@ static void store_field(emitter *E, ir_value *object, ir_class *c, ts_str name, 
             return;
         }
     }
+    bool is_frozen = class_ && class_->is_dataclass && field && em_dataclass_option(E, class_, "frozen", false);
+    if (is_frozen && !(E->function && E->function->owner == class_ && ts_str_is(E->function->bare_name, "__post_init__"))) {
+        ts_str text = ts_arena_format(E->arena, "cannot assign to field '%.*s'", TS_STR_ARG(name));
+        em_raise_named(E, TS_STR("FrozenInstanceError"), ir_build_str(&E->b, text));
+        return;
+    }
     if (field && field->is_constant) {
         EM_ERR(E, node, "the constant '%.*s' of %.*s cannot be assigned", TS_STR_ARG(name),
                TS_STR_ARG(c->base.bare_name));
@@ -123,6 +129,8 @@ static void store_field(emitter *E, ir_value *object, ir_class *c, ts_str name, 
         if (variable && variable->initial)
             fe_relearn(E->fe); /* objects begin with the class's value */
     }
+    if (!ir_type_is_subtype(value->type, field->type) && em_retype_empty(E, value, ir_type_without_none(E->m, field->type)))
+        return;
     if (!ir_type_is_subtype(value->type, field->type) && em_learn_field(E, c, name, value->type))
         return;
     value = em_coerce(E, value, field->type, 0, node, "the assigned value");

@@ -415,6 +415,8 @@ em em_attribute_of(emitter *E, em object, ts_str name, const ast_node *node, boo
         return out;
     if (quiet)
         return em_error();
+    if (em_note_missing(E, object, name, node))
+        return em_error();
     if (object.kind == EM_BINDING && object.binding->kind == FE_NAMESPACE)
         EM_UNSUPPORTED(E, node, "%.*s.%.*s is not supported yet", TS_STR_ARG(object.binding->path),
                        TS_STR_ARG(name));

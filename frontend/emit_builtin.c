@@ -32,6 +32,7 @@ ir_value *em_argument_ir(emitter *E, em_arguments *args, size_t i, const ast_nod
 static em builtin_int(emitter *E, em_arguments *args, const ast_node *node) {
     if (!args->count)
         return em_value(ir_build_int(&E->b, 0));
+    args->items[0].v = em_enum_value(E, args->items[0].v, node);
     ir_value *v = em_argument_ir(E, args, 0, node);
     if (!v)
         return em_error();
@@ -238,6 +239,9 @@ static em python_builtin(emitter *E, ts_str name, em_arguments *args, const ast_
     }
     if (IS("zip"))
         return wrap(E, EM_ZIP, args, NULL);
+    if (IS("reversed") && args->count == 1 && args->items[0].v.kind == EM_VALUE &&
+        em_class_has_method(args->items[0].v.value->type, "__reversed__"))
+        return em_call_method0(E, args->items[0].v.value, "__reversed__", NULL, 0, node);
     if (IS("reversed"))
         return wrap(E, EM_REVERSED, args, NULL);
     if (IS("list"))
@@ -331,6 +335,19 @@ static em python_builtin(emitter *E, ts_str name, em_arguments *args, const ast_
                 return em_binding(E, (fe_binding){.kind = FE_NAME, .path = ts_str_of(types[i].path)});
         EM_UNSUPPORTED(E, node, "type() of %s is not supported yet", x ? em_type_text(E, x->type) : "this");
         return em_error();
+    }
+    if (IS("issubclass") && args->count == 2 && args->items[0].v.kind == EM_BINDING &&
+        args->items[0].v.binding->kind == FE_CLASS && args->items[1].v.kind == EM_BINDING &&
+        args->items[1].v.binding->kind == FE_CLASS)
+        return em_value(ir_build_bool(&E->b, fe_class_is_a(args->items[0].v.binding->class_,
+                                                           args->items[1].v.binding->class_)));
+    if (IS("setattr") && args->count == 3) {
+        ir_value *text = em_argument_ir(E, args, 1, node);
+        rt_value c;
+        if (text && ir_const_value(text, &c) && c.tag == RT_TAG_STR) {
+            em_store_attribute(E, args->items[0].v, ts_arena_str(E->arena, rt_str_text(c.as.str)), args->items[2].v, NULL, node);
+            return em_value(ir_build_none(&E->b));
+        }
     }
     if (IS("callable"))
         return em_value(ir_build_bool(&E->b, args->count && args->items[0].v.kind != EM_VALUE));

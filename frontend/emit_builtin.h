@@ -36,6 +36,14 @@ em em_python_method(emitter *E, ir_value *self, ts_str name, em_arguments *args,
 em em_math_of_many(emitter *E, ts_str name, em_arguments *args, const ast_node *node, bool *out_known);
 em em_map_many(emitter *E, em_arguments *args, const ast_node *node);
 em em_next_of_list(emitter *E, ir_value *list, em *fallback, const ast_node *node);
+/* ---- emit_overload.c ---- */
+ts_str em_python_way(emitter *E, ts_str path, em_arguments *args, const ast_node *node);
+bool em_function_maker(emitter *E, ts_str path, em_arguments *args, const ast_node *node, em *out);
+em em_partial(emitter *E, em_arguments *args, const ast_node *node);
+bool em_spread_partial(emitter *E, ir_value *object, em_arguments *args, const ast_node *node, em *out_callee);
+/* ---- emit_spread.c ---- */
+fe_function *em_spread_function(emitter *E, fe_function *f, size_t skipped, em_arguments *args);
+bool em_spread_dict(emitter *E, const ast_node *node, em_arguments *out);
 void em_check_strict(emitter *E, em_arguments *args, size_t count, const ast_node *node);
 
 #endif

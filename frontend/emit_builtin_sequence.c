@@ -288,7 +288,9 @@ em em_builtin_extreme(emitter *E, bool is_max, em_arguments *args, const ast_nod
             }
         }
     const char *name = is_max ? "prim_max" : "prim_min";
-    if (count == 1 || key) {
+    ir_value *front = count > 1 && !key ? em_argument_ir(E, args, 0, node) : NULL;
+    bool of_objects = front && front->type->kind == IR_CLASS;
+    if (count == 1 || key || of_objects) {
         ir_value *list = count == 1 ? em_as_list(E, args->items[0].v, node) : NULL;
         if (count > 1) {
             em *items = TS_NEW_ARRAY(E->arena, em, count);
@@ -311,6 +313,9 @@ em em_builtin_extreme(emitter *E, bool is_max, em_arguments *args, const ast_nod
             v = sorted ? em_op(E, "__getitem__", node, 2, sorted, ir_build_int(&E->b, 0)) : NULL;
         } else if (t->kind == IR_INT || t->kind == IR_FLOAT || t->kind == IR_BOOL || t->kind == IR_STR) {
             v = em_op(E, name, node, 1, list);
+        } else if (em_class_has_method(t, "__lt__") || em_class_has_method(t, "__gt__") || em_has_own_equality(t, 0)) {
+            em operands[2] = {em_value(list), em_value(ir_build_bool(&E->b, is_max))};
+            v = em_ir(E, em_call_python(E, "builtins.extreme_by_less", operands, 2, node), node, NULL);
         } else {
             ir_value *sorted = em_row(E, "prim_sorted", node, 2, list, ir_build_bool(&E->b, is_max));
             v = em_op(E, "__getitem__", node, 2, sorted, ir_build_int(&E->b, 0));
@@ -440,8 +445,12 @@ em em_builtin_list(emitter *E, em_arguments *args, const ast_node *node, const i
     if (!args->count) {
         if (hint && hint->kind == IR_OPTIONAL)
             hint = hint->args[0];
-        return em_value(em_list_of(E, NULL, 0, hint && hint->kind == IR_LIST ? hint->args[0]
-                                                                            : ir_type_any_tensor(E->m)));
+        const ir_type *given = hint && hint->kind == IR_LIST ? hint : NULL;
+        const ir_type *t = given ? given : em_empty_type(E, node, ir_type_list(E->m, ir_type_any_tensor(E->m)));
+        ir_value *empty = em_list_of(E, NULL, 0, t->args[0]);
+        if (!given)
+            em_note_empty(E, empty, node);
+        return em_value(empty);
     }
     em v = args->items[0].v;
     if (v.kind == EM_TUPLE) { /* of functions or modules: known one by one */
@@ -463,6 +472,8 @@ em em_builtin_dict(emitter *E, em_arguments *args, const ast_node *node, const i
     ir_value *dict = NULL;
     if (count) {
         em v = args->items[0].v;
+        if (v.kind == EM_VALUE && em_class_has_method(v.value->type, "as_python"))
+            v = em_call_method0(E, v.value, "as_python", NULL, 0, node);
         ir_value *x = v.kind == EM_VALUE && v.value->type->kind == IR_DICT ? v.value : em_as_list(E, v, node);
         if (!x)
             return em_error();
@@ -487,5 +498,14 @@ em em_builtin_dict(emitter *E, em_arguments *args, const ast_node *node, const i
                            ? hint
                            : ir_type_dict(E->m, em_simple(E, IR_STR),
                                           n ? ir_type_forget(E->m, items[1]->type) : ir_type_any_tensor(E->m));
+    if (!n && !(hint && hint->kind == IR_DICT)) {
+        ir_value *empty = em_dict_of(E, NULL, 0, em_empty_type(E, node, t));
+        em_note_empty(E, empty, node);
+        return em_value(empty);
+    }
+    for (size_t i = 3; i < n && !(hint && hint->kind == IR_DICT); i += 2)
+        t = ir_type_dict(E->m, t->args[0], ir_type_join(E->m, t->args[1], ir_type_forget(E->m, items[i]->type)));
+    for (size_t i = 1; i < n; i += 2)
+        items[i] = em_cast(E, em_coerce(E, items[i], t->args[1], 0, node, "the value"), t->args[1]);
     return em_value(em_dict_of(E, items, n, t));
 }

@@ -123,8 +123,9 @@ static bool evaluate_arguments(emitter *E, const ast_node *node, em callee, em_a
         }
         bool is_keyword = a->kind == AST_KEYWORD;
         if (is_keyword && !a->text.length) {
-            EM_UNSUPPORTED(E, a, "an argument **name is not supported yet");
-            return false;
+            if (!em_spread_dict(E, a, out))
+                return false;
+            continue;
         }
         const ast_node *expression = is_keyword ? a->left : a;
         em_argument arg = {.name = is_keyword ? a->text : (ts_str){0}, .node = expression};
@@ -227,6 +228,9 @@ em em_call_ir(emitter *E, ir_function *f, em_signature *s, ir_value *self, em_ar
         char what[120];
         snprintf(what, sizeof what, "argument '%.*s'", TS_STR_ARG(p->name));
         ir_value *v = em_ir(E, a->v, a->node ? a->node : node, p->type);
+        const ir_type *wanted = em_wanted_parameter(E, s->function, i);
+        if (v && wanted && !ir_type_is_subtype(v->type, wanted) && em_retype_empty(E, v, wanted))
+            return em_value(em_uninitialized(E, f->return_type ? f->return_type : em_simple(E, IR_NONE)));
         size_t errors = E->fe->diagnostics->error_count;
         v = em_coerce(E, v, p->type, p->fixed_length, a->node ? a->node : node, what);
         if (!v) {
@@ -366,13 +370,13 @@ static fe_function *with_indices(emitter *E, fe_function *f, const em_arguments 
 em em_call_function(emitter *E, fe_function *f, em_arguments *args, const ast_node *node) {
     if (f->is_library && ts_str_starts_with(f->name, "torch.nn.functional."))
         f = em_choose_function(E, f, args, node);
-    if (!f->is_library || em_is_generic(f))
-        if (em_is_generator(f->node))
-            return em_call_generator(E, f, NULL, args, node);
+    if ((!f->is_library || em_is_generic(f)) && em_is_generator(f->node))
+        return em_call_generator(E, em_spread_function(E, f, 0, args), NULL, args, node);
     f = with_indices(E, f, args, node);
     if (!f)
         return em_error();
     size_t errors = E->fe->diagnostics->error_count;
+    f = em_spread_function(E, f, f->is_class_method ? 1 : 0, args);
     f = variant_of(E, f, f->is_class_method ? 1 : 0, args);
     ir_function *ir = fe_function_ir(E->fe, f);
     if (!ir)
@@ -436,7 +440,8 @@ em em_call_method(emitter *E, ir_value *object, ts_str name, em_arguments *args,
     if (t->kind == IR_CLASS && goes_by_object(c, class_))
         return call_by_object(E, object, f, name, args, node);
     size_t errors = E->fe->diagnostics->error_count;
-    fe_function *variant = variant_of(E, f, 1, args);
+    fe_function *spread = em_spread_function(E, f, 1, args);
+    fe_function *variant = variant_of(E, spread, 1, args);
     ir_function *ir = variant == f ? fe_method_ir(E->fe, c, name)
                                    : em_method_as(E->fe, c, variant->name, variant);
     if (!ir)
@@ -647,6 +652,8 @@ em em_call_value(emitter *E, em callee, em_arguments *args, const ast_node *node
             v = em_check_cast(E, v, v->type->args[0]);
         em stands_for;
         if (em_callable_of(E, v, &stands_for))
+            return em_call_value(E, stands_for, args, node, hint);
+        if (em_spread_partial(E, v, args, node, &stands_for))
             return em_call_value(E, stands_for, args, node, hint);
         if (v->type->kind == IR_UNION)
             return em_call_union(E, v, args, node, hint);

@@ -210,6 +210,13 @@ em em_new_cell(emitter *E, const ast_node *node) {
 static bool captured_values(emitter *E, const ast_node *closure, const fe_map *names, em_arguments *out) {
     for (size_t i = 0; i < names->count; i++) {
         ts_str n = names->keys[i];
+        if (names->values[i] != names) { /* i=i: the value of now */
+            em_argument a = {.v = em_expression(E, names->values[i], NULL), .node = closure};
+            if (a.v.kind == EM_ERROR)
+                return false;
+            TS_APPEND(E->arena, out->items, out->count, out->capacity, a);
+            continue;
+        }
         if (needs_cell(E, closure, n))
             return false;
         size_t slot = (size_t)fe_map_get(&E->variables, n);
@@ -251,7 +258,7 @@ static ast_node *closure_class(emitter *E, const ast_node *closure, fe_map *name
         for (size_t k = 0; k < reads.count; k++)
             captures = captures || is_local(E, reads.keys[k]);
         if (captures) { /* i=i: the value at the time */
-            fe_map_set(E->arena, names, p.name, names);
+            fe_map_set(E->arena, names, p.name, p.default_value);
             continue;
         }
         TS_APPEND(E->arena, call->parameters.items, call->parameters.count, call->parameters.capacity, p);
@@ -284,10 +291,10 @@ static em closure_object(emitter *E, const ast_node *closure) {
     ts_str key = ts_arena_format(E->arena, "%.*s|%.*s", TS_STR_ARG(node_key(E, closure)), TS_STR_ARG(list));
     ast_node *c = fe_map_get(&E->fe->closure_nodes, key);
     if (c) {
-        for (size_t i = 1; i < c->body.items[0]->parameters.count; i++)
-            fe_map_set(E->arena, names, c->body.items[0]->parameters.items[i].name, names);
+        names = fe_map_get(&E->fe->closure_captures, key);
     } else {
         c = closure_class(E, closure, names);
+        fe_map_set(E->arena, &E->fe->closure_captures, key, names);
         fe_map_set(E->arena, &E->fe->closure_nodes, key, c);
     }
     em_arguments args = {0};
@@ -339,7 +346,14 @@ static em binding_object(emitter *E, em v, const ast_node *node) {
 bool em_is_function(em v) {
     if (v.kind == EM_CLOSURE || (v.kind == EM_METHOD && !v.after && !v.binding && v.value))
         return true;
-    return v.kind == EM_BINDING && (v.binding->kind == FE_FUNCTION || v.binding->kind == FE_NAME ||
+    if (v.kind == EM_BINDING && v.binding->kind == FE_NAME) {
+        static const char *const spaces[] = {"builtins.", "torch.", "math.", "operator.", "functools.", "itertools.", "heapq."};
+        bool is_callable = false;
+        for (size_t i = 0; i < sizeof spaces / sizeof *spaces; i++)
+            is_callable = is_callable || ts_str_starts_with(v.binding->path, spaces[i]);
+        return is_callable;
+    }
+    return v.kind == EM_BINDING && (v.binding->kind == FE_FUNCTION ||
                                     (v.binding->kind == FE_CLASS && v.binding->class_->kind != RT_CLASS_MODULE));
 }
 
@@ -522,4 +536,10 @@ bool em_is_object_closure(emitter *E, const ast_node *closure) {
 void em_make_object_closure(emitter *E, const ast_node *closure) {
     fe_map_set(E->arena, &E->fe->object_closures, node_key(E, closure), E->fe);
     fe_relearn(E->fe);
+}
+
+em em_made_object(emitter *E, const ast_node *class_node, ts_str name, ts_str identity, em_arguments *args,
+                  const ast_node *node) {
+    fe_class *made = class_for(E, class_node, E->scope, name, identity, args, node);
+    return made ? em_construct(E, made, args, node) : em_error();
 }

@@ -245,6 +245,10 @@ fe_class *fe_class_declare(fe_context *fe, fe_scope *scope, const ast_node *node
         } else if (path_is(b, "enum.Enum") || path_is(b, "enum.IntEnum") ||
                    path_is(b, "enum.StrEnum") || path_is(b, "archive.Enum")) {
             c->kind = RT_CLASS_ENUM;
+            c->is_number_enum = !path_is(b, "enum.Enum") && !path_is(b, "archive.Enum");
+        } else if (path_is(b, "enum.IntFlag")) {
+            c->kind = RT_CLASS_ENUM;
+            c->is_number_enum = true;
         } else if (path_is(b, "archive.Module")) {
             c->kind = RT_CLASS_MODULE;
             add_ancestor(fe, c, fe_builtin_class(fe, TS_STR("torch.nn.Module")));

@@ -11,15 +11,46 @@ static void push_local(emitter *E, ts_str name, em v) {
 static bool bind_closure(emitter *E, const ast_node *f, em *args, size_t count, em_arguments *named,
                          em *out, const ast_node *node) {
     const ast_parameters *p = &f->parameters;
-    if (count > p->count) {
+    bool has_star = false;
+    for (size_t i = 0; i < p->count; i++)
+        has_star = has_star || p->items[i].is_star;
+    if (count > p->count && !has_star) {
         EM_ERR(E, node, "the function takes %zu argument%s, %zu were given", p->count,
                p->count == 1 ? "" : "s", count);
         return false;
     }
     for (size_t i = 0; i < p->count; i++) {
-        if (p->items[i].is_star || p->items[i].is_double_star) {
-            EM_UNSUPPORTED(E, node, "*args of a nested function is not supported yet");
-            return false;
+        if (p->items[i].is_star) {
+            em *rest = TS_NEW_ARRAY(E->arena, em, count + 1);
+            size_t n = 0;
+            for (size_t k = i; k < count; k++)
+                rest[n++] = args[k];
+            out[i] = (em){.kind = EM_TUPLE, .items = rest, .count = n};
+            count = count < i ? count : i;
+            continue;
+        }
+        if (p->items[i].is_double_star) {
+            ir_value **items = TS_NEW_ARRAY(E->arena, ir_value *, 2 * (named ? named->count : 0) + 1);
+            const ir_type *type = NULL;
+            size_t n = 0;
+            for (size_t k = 0; named && k < named->count; k++) {
+                bool is_own = false;
+                for (size_t q = 0; q < p->count; q++)
+                    is_own = is_own || (q != i && ts_str_equal(p->items[q].name, named->items[k].name));
+                if (is_own)
+                    continue;
+                items[n++] = ir_build_str(&E->b, named->items[k].name);
+                items[n] = em_ir(E, named->items[k].v, node, NULL);
+                if (!items[n])
+                    return false;
+                const ir_type *one = ir_type_forget(E->m, items[n++]->type);
+                type = type ? ir_type_join(E->m, type, one) : one;
+            }
+            for (size_t k = 1; k < n; k += 2)
+                items[k] = em_cast(E, items[k], type);
+            type = ir_type_dict(E->m, em_simple(E, IR_STR), type ? type : ir_type_any_tensor(E->m));
+            out[i] = em_value(em_dict_of(E, items, n, type));
+            continue;
         }
         bool given = i < count;
         if (given)

@@ -74,6 +74,14 @@ static em field_default(emitter *E, fe_class *c, ts_str name, const ir_type *typ
     return em_value(out);
 }
 
+static bool has_field_default(const fe_class_variable *v) {
+    for (size_t i = 0; v && v->initial && i < v->initial->list.count; i++)
+        if (ts_str_is(v->initial->list.items[i]->text, "default") ||
+            ts_str_is(v->initial->list.items[i]->text, "default_factory"))
+            return true;
+    return false;
+}
+
 static bool bind_fields(emitter *E, fe_class *c, const ir_class *ir, em_arguments *args,
                         const ast_node *node, ir_value **out) {
     size_t positional = 0;
@@ -99,6 +107,11 @@ static bool bind_fields(emitter *E, fe_class *c, const ir_class *ir, em_argument
                 v = args->items[k].v;
                 given = true;
             }
+        if (!given && c->is_dataclass && !em_field_option(E, c, f->name, "init", true) &&
+            !has_field_default(fe_class_find_variable(c, f->name))) {
+            out[i] = NULL; /* __post_init__ sets it */
+            continue;
+        }
         if (!given)
             v = field_default(E, c, f->name, f->type, node);
         out[i] = em_ir(E, v, node, f->type);
@@ -114,6 +127,23 @@ ir_value *em_new_object(emitter *E, ir_class *c) {
     ir_op *op = ir_build_op(&E->b, IR_OP_NEW_OBJECT, NULL, 0, &c->type, 1);
     op->type = c->type;
     return op->results[0];
+}
+
+/* The member with the value: one test after the other. */
+static em member_of(emitter *E, const ir_class *ir, ir_value *v, size_t at, const ast_node *node) {
+    if (at == ir->enum_member_count) {
+        ts_str text = ts_arena_format(E->arena, " is not a valid %.*s", TS_STR_ARG(ir->base.bare_name));
+        em_raise_named(E, TS_STR("ValueError"), em_row(E, "add.str", node, 2, em_row(E, "prim_repr", node, 1, v),
+                                                       ir_build_str(&E->b, text)));
+        return em_error();
+    }
+    em member = em_of_value(E, ir->enum_members[at]);
+    ir_value *value = ir_build_const(&E->b, ir->enum_members[at].as.enumeration->value);
+    em_choice choice;
+    em_choose(E, &choice, em_compare_two(E, AST_EQ, em_value(v), em_value(value), node));
+    em_choose_other(E, &choice, em_ir(E, member, node, NULL));
+    ir_value *other = em_ir(E, member_of(E, ir, v, at + 1, node), node, NULL);
+    return em_value(em_choose_end(E, &choice, other, node));
 }
 
 /* Fields that are attributes of the class, too, begin with its value. */
@@ -158,8 +188,7 @@ em em_construct(emitter *E, fe_class *c, em_arguments *args, const ast_node *nod
                 if (same)
                     return em_of_value(E, ir->enum_members[i]);
             }
-        EM_UNSUPPORTED(E, node, "an enum member by a value known only at run time is not supported yet");
-        return em_error();
+        return v ? member_of(E, ir, v, 0, node) : em_error();
     }
     if (c->kind == RT_CLASS_INTERFACE) {
         EM_ERR(E, node, "the interface %.*s has no instances", TS_STR_ARG(c->bare_name));
@@ -172,6 +201,8 @@ em em_construct(emitter *E, fe_class *c, em_arguments *args, const ast_node *nod
         ir_value *object = em_new_object(E, ir);
         for (size_t i = 0; i < ir->field_count; i++) {
             ir_value *operands[2] = {object, fields[i]};
+            if (!fields[i])
+                continue;
             ir_op *op = ir_build_op(&E->b, IR_OP_SET_ATTR, operands, 2, NULL, 0);
             op->name = ir->fields[i].name;
         }

@@ -43,6 +43,8 @@ static bool retype(emitter *E, const ir_value *v, const ir_type *want, int depth
         return false;
     if (!v->def) {
         const ir_op *loop = v->block->parent;
+        if (!loop)
+            return em_learn_parameter(E, v->index, want);
         return loop && loop->opcode == IR_OP_LOOP && v->index &&
                retype(E, loop->operands[v->index + 1], want, depth + 1);
     }
@@ -68,6 +70,11 @@ static bool retype(emitter *E, const ir_value *v, const ir_type *want, int depth
     case IR_OP_CAST:
     case IR_OP_CHECK_CAST:
         return retype(E, op->operands[0], want, depth + 1);
+    case IR_OP_CALL: { /* what a method of a container gives */
+        const ir_op *last = op->function ? op->function->body->last : NULL;
+        return last && last->opcode == IR_OP_RETURN && last->operand_count == 1 &&
+               retype(E, last->operands[0], want, depth + 1);
+    }
     case IR_OP_GET_ATTR:
         return em_learn_empty_field(E, (ir_class *)(uintptr_t)op->operands[0]->type->class_, op->name, want);
     case IR_OP_CONST: {

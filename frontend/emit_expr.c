@@ -93,6 +93,11 @@ static const ir_type *plain_hint(emitter *E, const ir_type *hint, ir_kind kind) 
     return hint->kind == kind ? hint : NULL;
 }
 
+static bool is_empty_display(const ir_value *v) {
+    return v->def && (v->def->opcode == IR_OP_LIST || v->def->opcode == IR_OP_DICT) && !v->def->operand_count &&
+           !v->use_count && !em_is_set_type(v->type);
+}
+
 /* The element type of a literal's items, which may be converted for it. */
 static const ir_type *common_type(emitter *E, ir_value **items, size_t count, const ir_type *wanted,
                                   const ir_type *if_empty, const ast_node *node) {
@@ -109,7 +114,14 @@ static const ir_type *common_type(emitter *E, ir_value **items, size_t count, co
         }
         return wanted;
     }
-    const ir_type *type = ir_type_forget(E->m, items[0]->type);
+    const ir_type *type = NULL;
+    for (size_t i = 0; i < count && !type; i++) /* [] takes the type of the others */
+        if (!is_empty_display(items[i]))
+            type = ir_type_forget(E->m, items[i]->type);
+    for (size_t i = 0; type && i < count; i++)
+        if (is_empty_display(items[i]) && items[i]->type->kind == type->kind && items[i]->type != type)
+            items[i] = type->kind == IR_LIST ? em_list_of(E, NULL, 0, type->args[0]) : em_dict_of(E, NULL, 0, type);
+    type = ir_type_forget(E->m, items[0]->type);
     bool all_numbers = true, has_float = false;
     for (size_t i = 0; i < count; i++) {
         ir_kind k = items[i]->type->kind;

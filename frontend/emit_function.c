@@ -340,7 +340,9 @@ em_signature *em_signature_of(fe_context *fe, fe_function *f, ir_class *self_cla
             out->type = f->given_types[i];
         if (!out->type) {
             out->type = ir_type_any_tensor(fe->module);
-            if (out->has_default && rt_is_none(out->default_value)) /* targets=None */
+            if (out->has_default && rt_is_none(out->default_value) && ts_str_starts_with(f->name, "python."))
+                out->type = ir_type_simple(fe->module, IR_NONE);
+            else if (out->has_default && rt_is_none(out->default_value)) /* targets=None */
                 out->type = ir_type_optional(fe->module, out->type);
         }
         if (out->has_default && out->type->kind == IR_FLOAT && out->default_value.tag == RT_TAG_INT)
@@ -476,6 +478,7 @@ static bool emit_once(fe_context *fe, fe_function *function, ir_class *self_clas
     if (node->source && !node->source->is_archive && !function->is_library)
         em_note_changed_constants(E, f->body);
     function->is_emitting = false;
+    em_find_missing(E);
     return E->restart;
 }
 

@@ -245,6 +245,10 @@ ir_value *em_class_state(emitter *E, const fe_class *c, ts_str name);
 bool em_make_class_state(emitter *E, const fe_class *c, ts_str name, rt_value v);
 ir_value *em_changed_constant(emitter *E, rt_value v);
 void em_note_changed_constants(emitter *E, const ir_block *b);
+bool em_learn_parameter(emitter *E, size_t index, const ir_type *want);
+const ir_type *em_wanted_parameter(emitter *E, const fe_function *f, size_t index);
+bool em_note_missing(emitter *E, em object, ts_str name, const ast_node *node);
+void em_find_missing(emitter *E);
 bool em_learn_result(emitter *E, fe_function *f, const ir_type *found);
 void fe_note_emitted(struct fe_context *fe, fe_function *f);
 void fe_forget_functions(struct fe_context *fe);
@@ -361,6 +365,7 @@ void em_store_subscript(emitter *E, const ast_node *target, ir_value *object, em
                         const ast_node *node);
 ir_value *em_index_tensor(emitter *E, ir_value *x, const ast_node *index, bool for_write,
                           ir_value **out_rest);
+em em_enum_value(emitter *E, em v, const ast_node *node);
 em em_binary(emitter *E, ast_operator op, em a, em b, bool in_place, const ast_node *node);
 em em_unary(emitter *E, const ast_node *node);
 em em_compare(emitter *E, const ast_node *node);
@@ -424,6 +429,15 @@ bool em_is_open_class(const fe_class *c);
 em em_construct_open(emitter *E, fe_class *c, em_arguments *args, const ast_node *node);
 const ast_node *em_with_cells(emitter *E, const fe_function *f);
 em em_new_cell(emitter *E, const ast_node *node);
+em em_made_object(emitter *E, const ast_node *class_node, ts_str name, ts_str identity, em_arguments *args,
+                  const ast_node *node);
+/* ---- emit_dataclass.c ---- */
+bool em_dataclass_option(emitter *E, const fe_class *c, const char *name, bool otherwise);
+bool em_field_option(emitter *E, const fe_class *c, ts_str field, const char *name, bool otherwise);
+ir_value *em_equal_dataclass(emitter *E, ir_value *a, ir_value *b, const ast_node *node);
+bool em_has_own_equality(const ir_type *t, int depth);
+ir_value *em_equal_deep(emitter *E, ir_value *a, ir_value *b, const ast_node *node, bool *out_known);
+bool em_call_dataclasses(emitter *E, ts_str path, em_arguments *args, const ast_node *node, em *out);
 bool em_is_function(em v);
 ir_value *em_function_object(emitter *E, em v, const ast_node *node);
 bool em_callable_of(emitter *E, ir_value *object, em *out);

@@ -76,6 +76,30 @@ bool em_learn_empty_field(emitter *E, ir_class *c, ts_str name, const ir_type *w
     return set_field_type(E, c, name, type);
 }
 
+/* ---- parameters that are given an empty list or dict ---- */
+
+static ts_str parameter_key(emitter *E, const fe_function *f, size_t index) {
+    return ts_arena_format(E->arena, "%p:%u:%zu", (const void *)f->node->source, f->node->offset, index);
+}
+
+bool em_learn_parameter(emitter *E, size_t index, const ir_type *want) {
+    const fe_function *f = E->function;
+    if (!f || index >= f->node->parameters.count || f->node->parameters.items[index].annotation)
+        return false;
+    ts_str key = parameter_key(E, f, index);
+    const ir_type *old = fe_map_get(&E->fe->wanted_parameters, key), *now = ir_type_forget(E->m, want);
+    const ir_type *type = em_joined_empty(E, old, now);
+    if (old == type)
+        return false;
+    fe_map_set(E->arena, &E->fe->wanted_parameters, key, (void *)(uintptr_t)type);
+    fe_relearn(E->fe);
+    return true;
+}
+
+const ir_type *em_wanted_parameter(emitter *E, const fe_function *f, size_t index) {
+    return E->fe->wanted_parameters.count && f ? fe_map_get(&E->fe->wanted_parameters, parameter_key(E, f, index)) : NULL;
+}
+
 /* ---- values of the module level ---- */
 
 static const void *identity(rt_value v) {
@@ -207,6 +231,31 @@ bool em_learn_result(emitter *E, fe_function *f, const ir_type *found) {
     return true;
 }
 
+/* ---- fields of generators and closures that are read before the code that sets them was emitted ---- */
+
+bool em_note_missing(emitter *E, em object, ts_str name, const ast_node *node) {
+    const ir_type *t = object.kind == EM_VALUE && object.value ? object.value->type : NULL;
+    fe_class *c = t && t->kind == IR_CLASS ? fe_class_of(t->class_) : NULL;
+    if (!c || !c->is_made)
+        return false;
+    E->fe->guessing = true;
+    if (!E->fe->missing_class) {
+        E->fe->missing_class = t->class_;
+        E->fe->missing_name = name;
+        E->fe->missing_node = node;
+    }
+    return true;
+}
+
+/* After a function: the field may be there now. */
+void em_find_missing(emitter *E) {
+    fe_context *fe = E->fe;
+    if (!fe->missing_class || !em_find_field(fe->missing_class, fe->missing_name))
+        return;
+    fe->missing_class = NULL;
+    fe_relearn(fe);
+}
+
 /* ---- anew ---- */
 
 static void forget_function(fe_function *f) {
@@ -235,4 +284,6 @@ void fe_forget_functions(fe_context *fe) {
     }
     m->class_count = kept;
     fe->relearn = fe->guessing = false;
+    fe->missing_class = NULL;
+    fe->asked = NULL;
 }

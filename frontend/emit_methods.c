@@ -230,6 +230,13 @@ static em list_method(emitter *E, ir_value *list, ts_str name, em_arguments *arg
         }
         return em_value(ir_build_none(&E->b));
     }
+    if (args->count == 1 && em_has_own_equality(t, 8) &&
+        (ts_str_is(name, "index") || ts_str_is(name, "count") || ts_str_is(name, "remove"))) {
+        em operands[2] = {em_value(list), args->items[0].v};
+        return em_call_python(E, ts_str_is(name, "index") ? "builtins.list_index_equal"
+                                 : ts_str_is(name, "count") ? "builtins.list_count_equal" : "builtins.list_remove_equal",
+                              operands, 2, node);
+    }
     if (ts_str_is(name, "index") && args->count >= 1) {
         ir_value *v = em_coerce(E, plain(E, args, 0, node, t), t, 0, node, "the item");
         ir_value *start = args->count > 1 ? plain(E, args, 1, node, NULL) : ir_build_int(&E->b, 0);
@@ -272,6 +279,10 @@ static em dict_method(emitter *E, ir_value *dict, ts_str name, em_arguments *arg
         ir_value *key = em_ir(E, args->items[0].v, node, NULL);
         if (v->type->kind != IR_NONE && em_retype_dict(E, dict, key, v))
             return em_value(em_uninitialized(E, v->type));
+        if (v->type->kind == IR_NONE && ts_str_is(name, "pop") && !ir_type_admits_none(value)) {
+            em operands[2] = {em_value(dict), em_value(key)};
+            return em_call_python(E, "builtins.dict_pop_or_none", operands, 2, node);
+        }
         if (v->type->kind == IR_NONE && ts_str_is(name, "get")) {
             args->count = 1;
         } else if (em_conversion_cost(E, v, value, 0) >= 0) {
@@ -282,6 +293,22 @@ static em dict_method(emitter *E, ir_value *dict, ts_str name, em_arguments *arg
                    em_type_text(E, v->type));
             return em_error();
         }
+    }
+    if (ts_str_is(name, "popitem") && args->count) {
+        em operands[2] = {em_value(dict), args->items[0].v};
+        return em_call_python(E, "builtins.dict_popitem__last", operands, 2, node);
+    }
+    if (ts_str_is(name, "update") && args->count && args->items[0].v.kind != EM_ERROR && !args->items[0].name.length) {
+        em other = args->items[0].v;
+        bool known;
+        if (!(other.kind == EM_VALUE && other.value->type->kind == IR_DICT)) {
+            em_arguments one = {.items = args->items, .count = 1};
+            other = em_call_builtin(E, TS_STR("builtins.dict"), &one, node, NULL, &known);
+            args->items[0].v = other;
+        }
+        if (other.kind == EM_VALUE && !ir_type_is_subtype(other.value->type, dict->type) &&
+            em_retype_empty(E, dict, other.value->type))
+            return em_value(ir_build_none(&E->b));
     }
     if (ts_str_is(name, "update") && args->count && args->items[0].name.length) {
         for (size_t i = 0; i < args->count; i++)

@@ -1,5 +1,5 @@
 /* frontend/emit_operator.c - arithmetic, comparison, membership. */
-#include "frontend/emit_internal.h"
+#include "frontend/emit_builtin.h"
 
 static const struct {
     ast_operator op;
@@ -196,9 +196,19 @@ static ir_value *percent(emitter *E, ir_value *format, em args, const ast_node *
     return em_row(E, "percentFormat", node, 2, format, tuple);
 }
 
+/* A member of an IntEnum or StrEnum as its value; other ems stay. */
+em em_enum_value(emitter *E, em v, const ast_node *node) {
+    if (v.kind == EM_BINDING && v.binding->kind == FE_VALUE && v.binding->value.tag == RT_TAG_ENUM)
+        v = em_value(em_ir(E, v, node, NULL));
+    fe_class *c = v.kind == EM_VALUE && v.value && v.value->type->kind == IR_ENUM ? fe_class_of(v.value->type->class_) : NULL;
+    return c && c->is_number_enum ? em_attribute_of(E, v, TS_STR("value"), node, false) : v;
+}
+
 em em_binary(emitter *E, ast_operator op, em a, em b, bool in_place, const ast_node *node) {
     if (a.kind == EM_ERROR || b.kind == EM_ERROR)
         return em_error();
+    a = em_enum_value(E, a, node);
+    b = em_enum_value(E, b, node);
     size_t row = 0;
     while (row < sizeof binary_table / sizeof *binary_table && binary_table[row].op != op)
         row++;
@@ -424,10 +434,10 @@ static ir_value *contains(emitter *E, em item, em container, const ast_node *nod
         ir_value *any = em_op(E, "any", node, 1, eq);
         return em_op(E, "Bool", node, 1, any);
     }
-    if (c->type->kind == IR_LIST && c->type->args[0]->kind == IR_CLASS &&
-        em_class_has_method(c->type->args[0], "__eq__")) {
-        EM_UNSUPPORTED(E, node, "`in` over a list of objects with __eq__ is not supported yet");
-        return NULL;
+    bool is_object = c->type->kind == IR_CLASS && c->type->class_->base.kind == RT_CLASS_PLAIN;
+    if (is_object || (c->type->kind == IR_LIST && em_has_own_equality(c->type->args[0], 8))) {
+        em operands[2] = {em_value(c), em_value(x)};
+        return em_ir(E, em_call_python(E, "builtins.contains_equal", operands, 2, node), node, NULL);
     }
     return em_row(E, "prim_contains", node, 2, c, x);
 }
@@ -451,6 +461,8 @@ ir_value *em_compare_two(emitter *E, ast_operator op, em a, em b, const ast_node
     if ((a.kind == EM_BINDING && a.binding->kind != FE_VALUE) ||
         (b.kind == EM_BINDING && b.binding->kind != FE_VALUE))
         return identity(E, op, a, b, node);
+    a = em_enum_value(E, a, node);
+    b = em_enum_value(E, b, node);
     bool as_tuples = (a.kind == EM_VALUE && a.is_tuple) || (b.kind == EM_VALUE && b.is_tuple);
     ir_value *x = as_tuples ? em_as_python(E, a, node) : em_ir(E, a, node, NULL);
     ir_value *y = as_tuples ? em_as_python(E, b, node) : em_ir(E, b, node, NULL);
@@ -472,14 +484,24 @@ ir_value *em_compare_two(emitter *E, ast_operator op, em a, em b, const ast_node
         return em_truth(E, r, node);
     }
     if (tx->kind == IR_CLASS && tx == ty && fe_class_of(tx->class_) &&
+        fe_class_of(tx->class_)->is_dataclass && (op == AST_EQ || op == AST_NE) &&
+        em_dataclass_option(E, fe_class_of(tx->class_), "eq", true)) {
+        ir_value *same = em_equal_dataclass(E, x, y, node);
+        return op == AST_NE ? negate(E, same, node) : same;
+    }
+    if (tx->kind == IR_CLASS && tx == ty && op != AST_EQ && op != AST_NE && fe_class_of(tx->class_) &&
         fe_class_of(tx->class_)->is_dataclass)
         return compare_dataclass(E, compare_table[row].generic, x, y, node);
-    if (tx->kind == IR_CLASS || ty->kind == IR_CLASS) {
+    if ((tx->kind == IR_CLASS || ty->kind == IR_CLASS) && tx->kind != IR_OPTIONAL && ty->kind != IR_OPTIONAL) {
         if (op == AST_EQ || op == AST_NE)
             return identity(E, op, ex, ey, node);
         EM_ERR(E, node, "%s and %s cannot be ordered", em_type_text(E, tx), em_type_text(E, ty));
         return NULL;
     }
+    bool is_known = false;
+    ir_value *deep = op == AST_EQ || op == AST_NE ? em_equal_deep(E, x, y, node, &is_known) : NULL;
+    if (is_known)
+        return op == AST_NE ? negate(E, deep, node) : deep;
     if (em_is_set_type(tx) && em_is_set_type(ty))
         return em_set_compare(E, op, x, y, node);
     bool key_views = (a.kind == EM_ITEMS && ts_str_is(a.name, "keys")) || (b.kind == EM_ITEMS && ts_str_is(b.name, "keys"));

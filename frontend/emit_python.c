@@ -46,7 +46,17 @@ em em_python_path(emitter *E, ts_str path, em_arguments *args, const ast_node *n
                   bool *out_known) {
     static const char *const types[] = {"str", "int", "float", "list", "dict", "set"};
     *out_known = true;
-    fe_binding b = is_ours(node) ? em_python_binding(E, path) : (fe_binding){.kind = FE_UNBOUND};
+    em made;
+    if (em_call_dataclasses(E, path, args, node, &made))
+        return made;
+    if (is_ours(node) && em_function_maker(E, path, args, node, &made))
+        return made;
+    if (ts_str_is(path, "functools.partial") && args->count)
+        return em_partial(E, args, node);
+    if (is_ours(node) && (ts_str_starts_with(path, "itertools.") || ts_str_starts_with(path, "functools.") ||
+                          ts_str_starts_with(path, "operator.")))
+        path = em_python_way(E, path, args, node);
+    fe_binding b = is_ours(node) && path.length ? em_python_binding(E, path) : (fe_binding){.kind = FE_UNBOUND};
     if (b.kind == FE_FUNCTION || b.kind == FE_CLASS)
         return em_call_value(E, em_binding(E, b), args, node, hint);
     for (size_t i = 0; i < sizeof types / sizeof *types && args->count; i++) { /* str.lower(s) */

@@ -83,8 +83,11 @@ static ir_value *repr_fields(emitter *E, ir_value *x, const ast_node *node, int 
         return NULL;
     ir_value *all = ir_build_str(&E->b, c ? ts_arena_format(E->arena, "%.*s(", TS_STR_ARG(c->base.bare_name))
                                           : TS_STR("("));
+    bool is_first = true;
     for (size_t i = 0; i < count && all; i++) {
         ir_value *item;
+        if (!is_tuple && !em_field_option(E, fe_class_of(c), c->fields[i].name, "repr", true))
+            continue;
         if (is_tuple) {
             item = em_ir(E, it.items[i], node, NULL);
         } else {
@@ -92,8 +95,9 @@ static ir_value *repr_fields(emitter *E, ir_value *x, const ast_node *node, int 
             op->name = c->fields[i].name;
             item = op->results[0];
         }
-        if (i)
+        if (!is_first)
             all = joined(E, all, text(E, ", "), node);
+        is_first = false;
         if (c)
             all = joined(E, all, ir_build_str(&E->b, ts_arena_format(E->arena, "%.*s=",
                                                                      TS_STR_ARG(is_tuple ? c->base.fields[i]

@@ -74,6 +74,9 @@ static bool has_break(const ast_list *list) {
             continue;
         if (has_break(&s->body) || has_break(&s->orelse) || has_break(&s->finally_body))
             return true;
+        for (size_t k = 0; s->kind == AST_TRY && k < s->list.count; k++)
+            if (has_break(&s->list.items[k]->body))
+                return true;
     }
     return false;
 }

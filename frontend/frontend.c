@@ -274,7 +274,10 @@ static ts_status make_entries(fe_context *fe, const ts_str *entries, size_t coun
             status = make_entry(fe, entries[i], i == 0);
         if (!status && !fe->relearn)
             emit_dynamic_methods(fe);
-        if (fe->guessing && !fe->relearn)
+        if (fe->guessing && !fe->relearn && fe->missing_class)
+            fe_report(fe->diagnostics, FE_ERROR, TS_ERR_TYPE, fe->missing_node, "the variable '%.*s' is used before it is assigned",
+                      TS_STR_ARG(fe->missing_name));
+        else if (fe->guessing && !fe->relearn && fe->asked)
             fe_report(fe->diagnostics, FE_ERROR, TS_ERR_TYPE, fe->asked->node,
                       "%.*s calls itself: its return type must be annotated", TS_STR_ARG(fe->asked->bare_name));
         if (!fe->relearn || attempt == MAX_ATTEMPTS)

@@ -122,6 +122,7 @@ struct fe_class {
     fe_map methods;          /* name -> fe_function*; property "x": its getter; setter "x.setter" */
     bool is_dataclass, is_frozen;
     bool is_library, is_archive;
+    bool is_number_enum;     /* IntEnum, StrEnum, IntFlag: its members are their values */
     bool is_made;            /* for the types of one call (emit_callable.c) */
     const void *callable;    /* em*: the function that its objects stand for, or NULL */
     bool has_subclasses;     /* calls through it go by the object's own class */
@@ -191,14 +192,20 @@ struct fe_context {
     fe_map empty_types;         /* [] and {} without annotation, by node -> ir_type* (emit_empty.c) */
     fe_map dynamic_methods;     /* names of methods called by the object's own class */
     fe_map value_types;         /* empty lists and dicts of the module level -> ir_type* (emit_learn.c) */
+    fe_map wanted_parameters;   /* types of what is put into a parameter -> ir_type* */
     fe_map globals;             /* names that `global` writes -> rt_value* of the object that holds them */
     fe_map emitted;             /* fe_function* with IR */
     fe_map made_classes;        /* of closures, generators, open library classes: by node and types (emit_callable.c) */
+    fe_map spread_functions;    /* those with *args for what one call gives (emit_spread.c) */
     fe_map closure_nodes;       /* their syntax trees */
+    fe_map closure_captures;    /* what they capture: fe_map* */
     fe_map object_closures;     /* nested functions that call themselves: objects, by node */
     fe_map cells;               /* function -> fe_map* of variables that a nested function shares with it */
     bool relearn;               /* a type was found out: everything is emitted anew, errors do not count */
     int emit_depth;             /* functions under way */
+    const ir_class *missing_class; /* a field that was read before anything set it (emit_learn.c) */
+    ts_str missing_name;
+    const ast_node *missing_node;
     fe_function *asked;         /* the last of them */
     bool guessing;              /* a function calls itself and its result is not known yet: as relearn, later */
     fe_scope *scope;            /* the script's module level, or the archive's */

@@ -276,6 +276,8 @@ fe_binding fe_namespace_get(struct fe_context *fe, ts_str path, ts_str name) {
         return torch_get(fe, name);
     if (ts_str_is(path, "math"))
         return math_get(fe, name);
+    if (ts_str_is(path, "sys") && ts_str_is(name, "maxsize"))
+        return (fe_binding){.kind = FE_VALUE, .value = rt_int(INT64_MAX)};
     if (ts_str_is(path, "torch.nn.functional")) {
         if (fe_operator_exists(fe, name))
             return named(fe, "torch", name);

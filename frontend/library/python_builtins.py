@@ -221,3 +221,99 @@ def sum_objects(xs, start):
     for i in range(1, len(xs)):
         total = total + xs[i]
     return total
+
+
+def dict_move_to_end(d, key, last: bool = True) -> None:
+    value = d.pop(key)
+    if last:
+        d[key] = value
+    else:
+        items = list(d.items())
+        d.clear()
+        d[key] = value
+        for k, v in items:
+            d[k] = v
+
+
+def dict_popitem__last(d, last: bool):
+    if len(d) == 0:
+        raise KeyError("dictionary is empty")
+    keys = list(d.keys())
+    key = keys[-1] if last else keys[0]
+    return key, d.pop(key)
+
+
+def equal_optional(a, b) -> bool:
+    if a is None:
+        return b is None
+    if b is None:
+        return False
+    return a == b
+
+
+def equal_lists(a, b) -> bool:
+    if len(a) != len(b):
+        return False
+    for i in range(len(a)):
+        if not a[i] == b[i]:
+            return False
+    return True
+
+
+def equal_dicts(a, b) -> bool:
+    if len(a) != len(b):
+        return False
+    for k in a:
+        if k not in b:
+            return False
+        if not a[k] == b[k]:
+            return False
+    return True
+
+
+def contains_equal(xs, x) -> bool:
+    for v in xs:
+        if v == x:
+            return True
+    return False
+
+
+def list_index_equal(xs, x) -> int:
+    for i in range(len(xs)):
+        if xs[i] == x:
+            return i
+    raise ValueError("list.index(x): x not in list")
+
+
+def list_count_equal(xs, x) -> int:
+    n = 0
+    for v in xs:
+        if v == x:
+            n += 1
+    return n
+
+
+def list_remove_equal(xs, x) -> None:
+    for i in range(len(xs)):
+        if xs[i] == x:
+            xs.pop(i)
+            return
+    raise ValueError("list.remove(x): x not in list")
+
+
+def extreme_by_less(xs, greatest: bool):
+    best = xs[0]
+    for i in range(1, len(xs)):
+        if greatest:
+            if best < xs[i]:
+                best = xs[i]
+        else:
+            if xs[i] < best:
+                best = xs[i]
+    return best
+
+
+def dict_pop_or_none(d, key):
+    if key in d:
+        return d.pop(key)
+    return None

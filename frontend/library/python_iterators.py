@@ -66,8 +66,9 @@ class zip_iterator:
 
     def advance(self) -> bool:
         if self.a.advance():
+            x = self.a.value
             if self.b.advance():
-                self.value = (self.a.value, self.b.value)
+                self.value = (x, self.b.value)
                 return True
         return False
 
@@ -80,9 +81,11 @@ class zip_three_iterator:
 
     def advance(self) -> bool:
         if self.a.advance():
+            x = self.a.value
             if self.b.advance():
+                y = self.b.value
                 if self.c.advance():
-                    self.value = (self.a.value, self.b.value, self.c.value)
+                    self.value = (x, y, self.c.value)
                     return True
         return False
 

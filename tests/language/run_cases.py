@@ -60,7 +60,7 @@ def read_cases(path):
                 cases.append({"name": line[4:].strip(), "calls": [], "want": [], "out": "", "code": ""})
             elif not cases or line.startswith("# "):
                 continue
-            elif line[0] == "@":
+            elif line.startswith("@ ") or line == "@\n":
                 cases[-1]["calls"].append(line[1:].strip())
             elif line.startswith("> "):
                 cases[-1]["want"].append(json.loads(line[2:]))
