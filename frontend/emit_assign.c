@@ -70,6 +70,7 @@ void em_set_variable(emitter *E, size_t index, em v, const ast_node *node) {
             declared = NULL; /* the name is bound anew, as Python lets it be */
         }
     }
+    slot = &E->env.slots[index]; /* the conversions may have made another environment */
     *slot = (em_slot){.is_set = true, .v = v, .declared = declared};
     if (value && !value->name.length)
         value->name = E->slot_names[index];

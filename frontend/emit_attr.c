@@ -290,6 +290,8 @@ static bool binding_attribute(emitter *E, const fe_binding *b, ts_str name, em *
             return true;
         fe_function *f = fe_class_method(b->class_, name);
         if (f) {
+            if (f->is_class_method)
+                f = em_class_method_of(E, b->class_, f);
             *out = em_binding(E, (fe_binding){.kind = FE_FUNCTION, .function = f});
             return true;
         }

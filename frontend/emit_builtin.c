@@ -158,12 +158,69 @@ static em wrap(emitter *E, em_kind kind, em_arguments *args, ir_value *start) {
     return (em){.kind = kind, .items = items, .count = args->count, .value = start};
 }
 
+/* type(x) of a class with subclasses: its name is asked; deeper classes first. */
+static em class_at_run_time(emitter *E, ir_value *x, const ast_node *node) {
+    fe_class *base = fe_class_of(x->type->class_);
+    const fe_map *names = &E->fe->scope->names;
+    ir_value *text = ir_build_str(&E->b, base->bare_name);
+    size_t most = 0;
+    for (size_t i = 0; i < names->count; i++) {
+        const fe_binding *b = names->values[i];
+        if (b->kind == FE_CLASS && b->class_->ancestor_count > most)
+            most = b->class_->ancestor_count;
+    }
+    for (size_t depth = 0; depth <= most; depth++)
+        for (size_t i = 0; i < names->count; i++) {
+            const fe_binding *b = names->values[i];
+            bool is_sub = b->kind == FE_CLASS && b->class_ != base && fe_class_is_a(b->class_, base);
+            ir_class *c = is_sub && b->class_->ancestor_count == depth ? fe_class_ir(E->fe, b->class_) : NULL;
+            if (!c)
+                continue;
+            const ir_type **types = TS_NEW_ARRAY(E->arena, const ir_type *, 1);
+            types[0] = c->type;
+            const ir_type *boolean = em_simple(E, IR_BOOL);
+            ir_op *test = ir_build_op(&E->b, IR_OP_IS_INSTANCE, &x, 1, &boolean, 1);
+            test->types = types;
+            test->type_count = 1;
+            em_choice choice;
+            em_choose(E, &choice, test->results[0]);
+            em_choose_other(E, &choice, ir_build_str(&E->b, b->class_->bare_name));
+            text = em_choose_end(E, &choice, text, node);
+        }
+    em out = {.kind = EM_EXCEPTION};
+    out.keys = TS_NEW_ARRAY(E->arena, ir_value *, 1);
+    out.keys[0] = text;
+    return out;
+}
+
 static bool is_archive_node(const ast_node *node) { return node->source && node->source->is_archive; }
 
 static em python_builtin(emitter *E, ts_str name, em_arguments *args, const ast_node *node,
                          const ir_type *hint, bool *known) {
     *known = true;
 #define IS(text) ts_str_is(name, text)
+    size_t starred = 0; /* *list of a length known only at run time */
+    for (size_t i = 0; i < args->count; i++)
+        starred += ts_str_is(args->items[i].name, "*");
+    if (starred && IS("zip") && args->count == 1)
+        return em_call_python(E, "builtins.zip_star", &args->items[0].v, 1, node);
+    if (starred && args->items[0].name.length == 1 && (IS("max") || IS("min") || IS("print"))) {
+        size_t positional = 0;
+        for (size_t i = 1; i < args->count; i++)
+            positional += !args->items[i].name.length || ts_str_is(args->items[i].name, "*");
+        if (!positional) {
+            args->items[0].name = (ts_str){0};
+            starred = 0;
+            em_argument *sep = em_named(args, "sep");
+            em operands[2] = {args->items[0].v, sep ? sep->v : em_value(ir_build_str(&E->b, TS_STR(" ")))};
+            if (IS("print"))
+                args->items[0].v = em_call_python(E, "builtins.join_star", operands, 2, node);
+        }
+    }
+    if (starred) {
+        EM_UNSUPPORTED(E, node, "a starred argument of unknown length is not supported yet");
+        return em_error();
+    }
     if (IS("len"))
         return builtin_len(E, args, node);
     if (IS("int"))
@@ -318,6 +375,11 @@ static em python_builtin(emitter *E, ts_str name, em_arguments *args, const ast_
     }
     if (IS("type") && args->count == 1) {
         em v = args->items[0].v;
+        if (v.kind == EM_VALUE && em_is_set_type(v.value->type))
+            return em_binding(E, (fe_binding){.kind = FE_NAME, .path = TS_STR("builtins.set")});
+        if (v.kind == EM_VALUE && v.value->type->kind == IR_CLASS && fe_class_of(v.value->type->class_) &&
+            fe_class_of(v.value->type->class_)->has_subclasses)
+            return class_at_run_time(E, v.value, node);
         if (v.kind == EM_VALUE && v.value->type->class_ && fe_class_of(v.value->type->class_))
             return em_binding(E, (fe_binding){.kind = FE_CLASS, .class_ = fe_class_of(v.value->type->class_)});
         if (v.kind == EM_EXCEPTION && v.keys)

@@ -197,7 +197,7 @@ em em_sort_objects(emitter *E, ir_value *list, ir_value *reverse, const ast_node
         "    return out\n";
     const ir_type *t = list->type->args[0];
     fe_class *c = fe_class_of(t->class_);
-    if (!c || !fe_class_method(c, TS_STR("__lt__"))) {
+    if (!c || (!fe_class_method(c, TS_STR("__lt__")) && !c->is_dataclass)) {
         EM_UNSUPPORTED(E, node, "sorting %s without __lt__ is not supported yet", em_type_text(E, t));
         return em_error();
     }

@@ -432,9 +432,8 @@ em em_call_method(emitter *E, ir_value *object, ts_str name, em_arguments *args,
     }
     if (f->is_static)
         return em_call_function(E, f, args, node);
-    if (f->is_class_method) {
-        return em_call_function(E, f, args, node);
-    }
+    if (f->is_class_method)
+        return em_call_function(E, em_class_method_of(E, class_, f), args, node);
     if (em_is_generator(f->node))
         return em_call_generator(E, f, object, args, node);
     if (t->kind == IR_CLASS && goes_by_object(c, class_))

@@ -18,7 +18,8 @@ static const struct { const char *name, *base; } exception_classes[] = {
     {"FileNotFoundError", "OSError"}, {"IOError", "OSError"}, {"TimeoutError", "OSError"}, {"PermissionError", "OSError"},
     {"NotImplementedError", "RuntimeError"}, {"RecursionError", "RuntimeError"},
     {"UnicodeError", "ValueError"}, {"UserWarning", "Warning"}, {"DeprecationWarning", "Warning"},
-    {"RuntimeWarning", "Warning"}, {"FutureWarning", "Warning"}};
+    {"RuntimeWarning", "Warning"}, {"FutureWarning", "Warning"},
+    {"FrozenInstanceError", "AttributeError"}};
 
 size_t em_exception_names(fe_context *fe, fe_class *wanted, ts_str **out) {
     const fe_map *names = &fe->scope->names;

@@ -129,6 +129,45 @@ ir_value *em_new_object(emitter *E, ir_class *c) {
     return op->results[0];
 }
 
+/* Parameters of __init__ without an annotation take the types of what all calls give. True: all is emitted anew. */
+static bool learn_init(emitter *E, fe_function *init, em_arguments *args, const ast_node *node) {
+    const ast_parameters *p = &init->node->parameters;
+    const ir_type **types = TS_NEW_ARRAY(E->arena, const ir_type *, p->count + 1);
+    bool found = false;
+    for (size_t i = 0; i < p->count; i++)
+        types[i] = init->given_types ? init->given_types[i] : NULL;
+    for (size_t i = 0, next = 1; i < args->count; i++) {
+        size_t at = args->items[i].name.length ? 1 : next++;
+        while (args->items[i].name.length && at < p->count && !ts_str_equal(p->items[at].name, args->items[i].name))
+            at++;
+        if (at >= p->count || p->items[at].annotation || p->items[at].is_star || p->items[at].is_double_star)
+            continue;
+        ir_value *v = em_ir(E, args->items[i].v, args->items[i].node ? args->items[i].node : node, NULL);
+        if (!v)
+            continue;
+        args->items[i].v.kind = EM_VALUE;
+        args->items[i].v.value = v;
+        const ir_type *t = ir_type_forget(E->m, v->type);
+        if (p->items[at].default_value && p->items[at].default_value->kind == AST_NONE)
+            t = ir_type_join(E->m, t, em_simple(E, IR_NONE));
+        ir_value **items;
+        size_t count;
+        bool is_empty = em_is_list_literal(v, &items, &count) && !count;
+        bool is_plain = !types[at] && (ir_type_is_subtype(t, ir_type_any_tensor(E->m)) || is_empty);
+        if (is_plain || (types[at] && (ir_type_is_subtype(t, types[at]) || is_empty)))
+            continue;
+        if (!types[at] && p->items[at].default_value && p->items[at].default_value->kind != AST_NONE)
+            continue; /* the default says which */
+        types[at] = types[at] ? ir_type_join(E->m, types[at], t) : t;
+        found = true;
+    }
+    if (found) {
+        init->given_types = types;
+        fe_relearn(E->fe);
+    }
+    return found;
+}
+
 /* The member with the value: one test after the other. */
 static em member_of(emitter *E, const ir_class *ir, ir_value *v, size_t at, const ast_node *node) {
     if (at == ir->enum_member_count) {
@@ -219,6 +258,8 @@ em em_construct(emitter *E, fe_class *c, em_arguments *args, const ast_node *nod
         }
         return em_value(object);
     }
+    if (!c->is_library && !c->is_archive && !c->is_made && learn_init(E, init, args, node))
+        return em_error();
     size_t errors = E->fe->diagnostics->error_count;
     ir_function *f = fe_method_ir(E->fe, ir, TS_STR("__init__"));
     if (!f)

@@ -68,6 +68,15 @@ ir_value *em_tuple_of(emitter *E, ir_value **items, size_t count) {
 }
 
 ir_value *em_dict_of(emitter *E, ir_value **items, size_t count, const ir_type *type) {
+    if (em_has_own_equality(type->args[0], 8)) { /* the runtime would go by identity */
+        E->failed = true;
+        fe_report_place(E->fe->diagnostics, FE_ERROR, TS_ERR_UNSUPPORTED, E->b.place, (ts_str){0},
+                        "%s with an equality of its own in a set or as a key of a dict is not supported yet",
+                        type->args[0]->kind == IR_CLASS
+                            ? ts_arena_copy(E->arena, type->args[0]->class_->base.bare_name.data,
+                                            type->args[0]->class_->base.bare_name.length)
+                            : em_type_text(E, type->args[0]));
+    }
     return ir_build_op(&E->b, IR_OP_DICT, items, count, &type, 1)->results[0];
 }
 

@@ -438,6 +438,7 @@ ir_value *em_equal_dataclass(emitter *E, ir_value *a, ir_value *b, const ast_nod
 bool em_has_own_equality(const ir_type *t, int depth);
 ir_value *em_equal_deep(emitter *E, ir_value *a, ir_value *b, const ast_node *node, bool *out_known);
 bool em_call_dataclasses(emitter *E, ts_str path, em_arguments *args, const ast_node *node, em *out);
+fe_function *em_class_method_of(emitter *E, fe_class *c, fe_function *f); /* emit_spread.c */
 bool em_is_function(em v);
 ir_value *em_function_object(emitter *E, em v, const ast_node *node);
 bool em_callable_of(emitter *E, ir_value *object, em *out);

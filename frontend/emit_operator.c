@@ -409,6 +409,11 @@ static ir_value *contains(emitter *E, em item, em container, const ast_node *nod
             return ir_build_bool(&E->b, em_find_field(container.value->type->class_,
                                                       rt_str_text(key.as.str)) != NULL);
     }
+    if (container.kind == EM_BINDING && container.binding->kind == FE_CLASS && container.binding->class_->kind == RT_CLASS_ENUM) {
+        ir_value *member = em_ir(E, item, node, NULL);
+        return member ? ir_build_bool(&E->b, member->type->kind == IR_ENUM &&
+                                                 fe_class_of(member->type->class_) == container.binding->class_) : NULL;
+    }
     if (container.kind == EM_ITEMS && ts_str_is(container.name, "keys"))
         container = em_value(container.value);
     if (is_tuple(container)) { /* item by item, so that user's __eq__ and tensors work */
@@ -440,6 +445,15 @@ static ir_value *contains(emitter *E, em item, em container, const ast_node *nod
         return em_ir(E, em_call_python(E, "builtins.contains_equal", operands, 2, node), node, NULL);
     }
     return em_row(E, "prim_contains", node, 2, c, x);
+}
+
+static bool is_totally_ordered(emitter *E, const fe_class *c) {
+    for (size_t i = 0; c && c->node && i < c->node->decorators.count; i++) {
+        fe_binding b = fe_resolve_dotted(E->fe, c->scope, c->node->decorators.items[i]);
+        if (b.kind == FE_NAME && ts_str_is(b.path, "functools.total_ordering"))
+            return true;
+    }
+    return false;
 }
 
 ir_value *em_compare_two(emitter *E, ast_operator op, em a, em b, const ast_node *node) {
@@ -482,6 +496,14 @@ ir_value *em_compare_two(emitter *E, ast_operator op, em a, em b, const ast_node
     if (em_class_has_method(ty, compare_table[row].swapped_method)) {
         em r = em_call_method0(E, y, compare_table[row].swapped_method, &ex, 1, node);
         return em_truth(E, r, node);
+    }
+    if (op >= AST_LT && op <= AST_GE && tx == ty && em_class_has_method(tx, "__lt__") && op != AST_LT &&
+        is_totally_ordered(E, fe_class_of(tx->class_))) {
+        ir_value *less = em_compare_two(E, AST_LT, ex, ey, node), *equal = em_compare_two(E, AST_EQ, ex, ey, node);
+        if (!less || !equal)
+            return NULL;
+        ir_value *most = em_row(E, "__or__.bool", node, 2, less, equal);
+        return op == AST_GE ? negate(E, less, node) : op == AST_LE ? most : negate(E, most, node);
     }
     if (tx->kind == IR_CLASS && tx == ty && fe_class_of(tx->class_) &&
         fe_class_of(tx->class_)->is_dataclass && (op == AST_EQ || op == AST_NE) &&

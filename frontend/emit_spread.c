@@ -145,3 +145,23 @@ bool em_spread_dict(emitter *E, const ast_node *node, em_arguments *out) {
     }
     return true;
 }
+
+/* A class method for the class it is called by: `cls` is that one. */
+fe_function *em_class_method_of(emitter *E, fe_class *c, fe_function *f) {
+    if (f->owner == c)
+        return f;
+    ts_str key = ts_arena_format(E->arena, "class method %p %p", (const void *)c, (const void *)f);
+    fe_function *made = fe_map_get(&E->fe->spread_functions, key);
+    if (made)
+        return made;
+    made = TS_NEW(E->arena, fe_function);
+    *made = *f;
+    made->owner = c;
+    made->name = ts_arena_format(E->arena, "%.*s.%.*s", TS_STR_ARG(c->name), TS_STR_ARG(f->bare_name));
+    made->ir = NULL;
+    made->signature = NULL;
+    made->is_emitting = false;
+    made->variants = (fe_map){0};
+    fe_map_set(E->arena, &E->fe->spread_functions, key, made);
+    return made;
+}

@@ -317,3 +317,16 @@ def dict_pop_or_none(d, key):
     if key in d:
         return d.pop(key)
     return None
+
+
+def zip_star(rows):
+    if len(rows) == 0:
+        return [[x for x in row] for row in rows]
+    n = len(rows[0])
+    for row in rows:
+        n = min(n, len(row))
+    return [[row[i] for row in rows] for i in range(n)]
+
+
+def join_star(xs, separator: str) -> str:
+    return separator.join([str(x) for x in xs])
