@@ -335,10 +335,6 @@ static bool emit_number(host_function *f, const ir_op *op, scalar_kind kind) {
                                                           : LLVMBuildXor(f->b, a, b, ""));
         return true;
     }
-    if ((kind == S_FLOOR || kind == S_CEIL || kind == S_TRUNC) && !any_float) { /* of an int: itself */
-        host_set_native(f, op->results[0], host_native(f, op->operands[0], int_type));
-        return true;
-    }
     l.is_float = any_float || kind == S_DIV || kind == S_FLOAT || kind == S_SQRT || kind == S_FABS;
     if (l.is_float && (kind == S_FLOORDIV || kind == S_REMAINDER))
         return false;

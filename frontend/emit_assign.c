@@ -130,6 +130,12 @@ static void store_field(emitter *E, ir_value *object, ir_class *c, ts_str name, 
         if (variable && variable->initial)
             fe_relearn(E->fe); /* objects begin with the class's value */
     }
+    ir_value **items;
+    size_t item_count;
+    const ir_type *wanted = ir_type_without_none(E->m, field->type);
+    if (!ir_type_is_subtype(value->type, field->type) && wanted->kind == IR_LIST &&
+        em_is_list_literal(value, &items, &item_count) && !item_count)
+        value = em_list_of(E, NULL, 0, wanted->args[0]);
     if (!ir_type_is_subtype(value->type, field->type) && em_retype_empty(E, value, ir_type_without_none(E->m, field->type)))
         return;
     if (!ir_type_is_subtype(value->type, field->type) && em_learn_field(E, c, name, value->type))

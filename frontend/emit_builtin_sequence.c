@@ -477,6 +477,12 @@ em em_builtin_dict(emitter *E, em_arguments *args, const ast_node *node, const i
         ir_value *x = v.kind == EM_VALUE && v.value->type->kind == IR_DICT ? v.value : em_as_list(E, v, node);
         if (!x)
             return em_error();
+        if (x->type->kind == IR_LIST && x->type->args[0]->kind == IR_LIST) {
+            em rows = em_value(x);
+            x = em_ir(E, em_call_python(E, "builtins.pairs_of", &rows, 1, node), node, NULL);
+            if (!x)
+                return em_error();
+        }
         dict = em_op(E, "dict", node, 1, x);
         if (dict && x->type->kind == IR_LIST && x->type->args[0]->kind == IR_TUPLE &&
             x->type->args[0]->arg_count == 2)

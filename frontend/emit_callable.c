@@ -173,6 +173,8 @@ const ast_node *em_with_cells(emitter *E, const fe_function *f) {
     if (!cells)
         return f->node;
     rewriter r = {.arena = E->arena, .names = cells, .object = TS_STR("$cell")};
+    ts_str copy_key = ts_arena_format(E->arena, "cells %.*s %zu", TS_STR_ARG(node_key(E, f->node)), cells->count);
+    ast_node *known = fe_map_get(&E->fe->closure_nodes, copy_key); /* one tree: types of [] in it are kept by node */
     ast_node *copy = TS_NEW(E->arena, ast_node);
     *copy = *f->node;
     copy->body = (ast_list){0};
@@ -187,6 +189,9 @@ const ast_node *em_with_cells(emitter *E, const fe_function *f) {
         fe_map_set(E->arena, &E->fe->made_classes, key, c);
     }
     E->cell_class = c;
+    if (known)
+        return known;
+    fe_map_set(E->arena, &E->fe->closure_nodes, copy_key, copy);
     rw_append(E->arena, &copy->body, rw_assign(E->arena, rw_name(E->arena, TS_STR("$cell"), f->node),
                                                rw_call(E->arena, rw_name(E->arena, TS_STR("$new_cell"), f->node), NULL,
                                                        f->node), f->node));

@@ -129,6 +129,18 @@ ir_value *em_new_object(emitter *E, ir_class *c) {
     return op->results[0];
 }
 
+/* Fields found with the types of before are found anew. */
+static void forget_fields(emitter *E, const fe_class *c) {
+    if (!c->ir || c->has_objects)
+        return;
+    ir_field *kept = TS_NEW_ARRAY(E->arena, ir_field, c->ir->field_count + 1);
+    size_t count = 0;
+    for (size_t i = 0; i < c->ir->field_count; i++)
+        if (!c->ir->fields[i].is_inferred)
+            kept[count++] = c->ir->fields[i];
+    fe_ir_class_set_fields(E->fe, c->ir, kept, count);
+}
+
 /* Parameters of __init__ without an annotation take the types of what all calls give. True: all is emitted anew. */
 static bool learn_init(emitter *E, fe_function *init, em_arguments *args, const ast_node *node) {
     const ast_parameters *p = &init->node->parameters;
@@ -138,16 +150,22 @@ static bool learn_init(emitter *E, fe_function *init, em_arguments *args, const 
         types[i] = init->given_types ? init->given_types[i] : NULL;
     for (size_t i = 0, next = 1; i < args->count; i++) {
         size_t at = args->items[i].name.length ? 1 : next++;
-        while (args->items[i].name.length && at < p->count && !ts_str_equal(p->items[at].name, args->items[i].name))
+        bool is_list = ts_str_is(args->items[i].name, "*");
+        size_t star = 0;
+        while (star < p->count && !p->items[star].is_star)
+            star++;
+        if (star < p->count && (is_list || (!args->items[i].name.length && at >= star)))
+            at = star;
+        while (!is_list && args->items[i].name.length && at < p->count && !ts_str_equal(p->items[at].name, args->items[i].name))
             at++;
-        if (at >= p->count || p->items[at].annotation || p->items[at].is_star || p->items[at].is_double_star)
+        if (at >= p->count || p->items[at].annotation || p->items[at].is_double_star)
             continue;
         ir_value *v = em_ir(E, args->items[i].v, args->items[i].node ? args->items[i].node : node, NULL);
         if (!v)
             continue;
         args->items[i].v.kind = EM_VALUE;
         args->items[i].v.value = v;
-        const ir_type *t = ir_type_forget(E->m, v->type);
+        const ir_type *t = ir_type_forget(E->m, is_list && v->type->kind == IR_LIST ? v->type->args[0] : v->type);
         if (p->items[at].default_value && p->items[at].default_value->kind == AST_NONE)
             t = ir_type_join(E->m, t, em_simple(E, IR_NONE));
         ir_value **items;
@@ -163,6 +181,7 @@ static bool learn_init(emitter *E, fe_function *init, em_arguments *args, const 
     }
     if (found) {
         init->given_types = types;
+        forget_fields(E, init->owner);
         fe_relearn(E->fe);
     }
     return found;

@@ -348,7 +348,8 @@ em_signature *em_signature_of(fe_context *fe, fe_function *f, ir_class *self_cla
         if (out->has_default && out->type->kind == IR_FLOAT && out->default_value.tag == RT_TAG_INT)
             out->default_value = rt_float((double)out->default_value.as.i);
         if (a->is_star)
-            out->type = ir_type_list(fe->module, a->annotation ? out->type : ir_type_any_tensor(fe->module));
+            out->type = ir_type_list(fe->module, a->annotation || (f->given_types && f->given_types[i])
+                                                     ? out->type : ir_type_any_tensor(fe->module));
         if (a->is_double_star)
             out->type = ir_type_dict(fe->module, ir_type_simple(fe->module, IR_STR), out->type);
     }

@@ -100,6 +100,12 @@ em em_python_method(emitter *E, ir_value *self, ts_str name, em_arguments *args,
 em em_math_of_many(emitter *E, ts_str name, em_arguments *args, const ast_node *node, bool *out_known) {
     static const char *const names[] = {"gcd", "lcm", "hypot"};
     *out_known = false;
+    ir_value *whole = args->count == 1 && args->items[0].v.kind == EM_VALUE ? args->items[0].v.value : NULL;
+    if (whole && whole->type->kind == IR_INT &&
+        (ts_str_is(name, "floor") || ts_str_is(name, "ceil") || ts_str_is(name, "trunc"))) {
+        *out_known = true; /* of an int: itself */
+        return args->items[0].v;
+    }
     if (ts_str_is(name, "perm") && args->count == 1) {
         TS_APPEND(E->arena, args->items, args->count, args->capacity, args->items[0]);
         return em_error();

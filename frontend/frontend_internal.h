@@ -125,6 +125,7 @@ struct fe_class {
     bool is_number_enum;     /* IntEnum, StrEnum, IntFlag: its members are their values */
     bool is_made;            /* for the types of one call (emit_callable.c) */
     const void *callable;    /* em*: the function that its objects stand for, or NULL */
+    bool has_objects;        /* made at module level or in __init__: the order of its fields stays */
     bool has_subclasses;     /* calls through it go by the object's own class */
     ir_class *ir;
     int ir_state;            /* fe_class_ir: 0 not begun, 1 under way, 2 done */

@@ -374,6 +374,7 @@ static ts_status finish_plain(evaluator *ev, rt_object *o, ev_instance *i, int d
                       : ts_error_make(TS_ERR_TYPE, "the attributes of class %.*s have no types",
                                       TS_STR_ARG(i->class_->bare_name));
     }
+    i->class_->has_objects = true;
     /* The class is known before the values are walked: they may lead back here. */
     rt_value *values = calloc(ir->base.field_count + 1, sizeof *values);
     if (!values)

@@ -330,3 +330,10 @@ def zip_star(rows):
 
 def join_star(xs, separator: str) -> str:
     return separator.join([str(x) for x in xs])
+
+
+def pairs_of(rows):
+    for row in rows:
+        if len(row) != 2:
+            raise ValueError(f"dictionary update sequence element #0 has length {len(row)}; 2 is required")
+    return [(row[0], row[1]) for row in rows]
