@@ -1,5 +1,5 @@
-/* ir/needs.c - what the inputs of an entry must satisfy, and what its fast paths take for granted, as
- * text for those who call it. */
+/* ir/needs.c - what the inputs of an entry must satisfy, and what its fast paths take for granted,
+ * as text for those who call it. */
 #include "ir/ir_internal.h"
 
 /* "x.size(-1)": a dim counted from the end where it is negative. */
@@ -72,7 +72,8 @@ void ir_need_print(const ir_function *f, const ir_need *need, ts_buffer *out) {
         ts_buffer_text(out, " == ");
         put_size(f->parameter_names[need->other], need->other_dim, out);
         return;
-    case IR_NEED_COUNT: return;
+    case IR_NEED_COUNT:
+        return;
     }
 }
 
@@ -110,8 +111,8 @@ static bool put_condition(const ir_function *f, const ir_value *v, int depth, bo
         return true;
     }
     if (op->opcode == IR_OP_CORE && is_parameter(f, op->operands[0])) {
-        bool is_none = ts_str_is(rt_op_name(op->core), "__is__") &&
-                       op->operands[1]->type->kind == IR_NONE;
+        bool is_none =
+            ts_str_is(rt_op_name(op->core), "__is__") && op->operands[1]->type->kind == IR_NONE;
         if (!is_none && !ts_str_is(rt_op_name(op->core), "__not__"))
             return false;
         put_separator(is_first, out);

@@ -364,7 +364,26 @@ static bool same_constant(const ir_value *a, const ir_value *b) {
                               (x.tag == RT_TAG_TENSOR && x.as.tensor == y.as.tensor));
 }
 
+/* Whether something in the block may write to a tensor: products then stay where they are. */
+static bool writes_tensors(const ir_block *block) {
+    for (const ir_op *op = block->first; op; op = op->next) {
+        if (op->opcode == IR_OP_CALL || op->opcode == IR_OP_CALL_METHOD ||
+            op->opcode == IR_OP_TRY_CALL)
+            return true;
+        bool is_core = op->opcode == IR_OP_CORE && !ts_str_is(rt_op_name(op->core), "append.t");
+        for (size_t i = 0; is_core && i < op->operand_count; i++)
+            if (ir_op_writes(op, i))
+                return true;
+        for (size_t i = 0; i < op->region_count; i++)
+            if (writes_tensors(op->regions[i]))
+                return true;
+    }
+    return false;
+}
+
 static void batch_linears(expander *e, ir_block *block) {
+    if (writes_tensors(block))
+        return;
     for (ir_op *op = block->first; op; op = op->next) {
         int64_t index;
         ir_value *x;
@@ -405,8 +424,9 @@ static void batch_linears(expander *e, ir_block *block) {
 
 /* Whether v is there before `loop` begins. */
 static bool is_outside(const ir_value *v, const ir_op *loop) {
+    const ir_block *home = v->def ? v->def->block : v->block;
     for (const ir_block *b = loop->block; b; b = b->parent ? b->parent->block : NULL)
-        if (v->block == b)
+        if (home == b)
             return true;
     return false;
 }
@@ -427,6 +447,8 @@ static bool runs_over(expander *e, const ir_op *loop, rt_dim size) {
 /* A loop over the entries of x that multiplies each with constant weights: one product before it. */
 static void hoist_linears(expander *e, ir_op *loop) {
     ir_block *body = loop->regions[0];
+    if (writes_tensors(body))
+        return;
     for (ir_op *op = body->first, *next; op; op = next) {
         next = op->next;
         if (!ir_is_core(op, OP_linear) || !ir_is_const(op->operands[1]) ||

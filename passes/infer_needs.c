@@ -5,20 +5,20 @@
  *
  * Found by trial: an input is taken to be of one rank (dtype) after the other, and the rules of the
  * operators that every run reaches say whether that must fail, and which sizes must then match. So
- * nothing is refused that the program would have taken: what lies in a loop or in a branch that hangs
- * on anything else asks nothing. The runtime checks the needs where the entry is called. What lies
- * behind a raise of the program's own, a write, a draw or a print, and what such a raise tests, is a
- * need that is marked `own`: it is only listed, and the program itself raises, in its own order.
- * Needs: inline, freeze (weights say most of it). Keeps: everything. Cost: up to some hundred trials of
- * the first operators, bounded by STEPS. */
+ * nothing is refused that the program would have taken: what lies in a loop or in a branch that
+ * hangs on anything else asks nothing. The runtime checks the needs where the entry is called. What
+ * lies behind a raise of the program's own, a write, a draw or a print, and what such a raise
+ * tests, is a need that is marked `own`: it is only listed, and the program itself raises, in its
+ * own order. Needs: inline, freeze (weights say most of it). Keeps: everything. Cost: up to some
+ * hundred trials of the first operators, bounded by STEPS. */
 #include "passes/trial.h"
 
 enum {
-    STEPS = 400000,      /* operators that all trials of an entry may look at */
+    STEPS = 400000,         /* operators that all trials of an entry may look at */
     MAX_COMBINATIONS = 128, /* of ranks */
     MAX_MATCHES = 256,
     MAX_NEEDS = 64,
-    SIZED_RANKS = 6,     /* TSM_NEED_SIZED_RANKS: the runtime asks no more */
+    SIZED_RANKS = 6, /* TSM_NEED_SIZED_RANKS: the runtime asks no more */
     MAX_INPUTS = 16
 };
 
@@ -78,7 +78,9 @@ static pass_trial_end try(search *s, const guess *g, rt_dim dims[MAX_INPUTS][IR_
     for (size_t i = 0; i < s->input_count; i++) {
         const ir_type *type = s->inputs[i].type;
         rt_fact *fact = &facts[s->inputs[i].index];
-        *fact = (rt_fact){.kind = RT_FACT_TENSOR, .dim = RT_DIM_UNKNOWN, .dtype = type->dtype,
+        *fact = (rt_fact){.kind = RT_FACT_TENSOR,
+                          .dim = RT_DIM_UNKNOWN,
+                          .dtype = type->dtype,
                           .rank = g->ranks[i]};
         if (i == g->of && g->dtype != RT_DTYPE_UNKNOWN)
             fact->dtype = g->dtype;
@@ -161,98 +163,8 @@ static void find_dtypes(search *s, size_t i) {
 
 /* ---- sizes ---- */
 
-/* Factors of a product of symbols and positive constants; false where it is anything else. A floor
- * division by a constant that comes from one symbol is kept as it is. */
-typedef struct factors {
-    rt_dim items[2 * IR_NEED_RANKS];
-    size_t count;
-    int64_t constant;
-} factors;
-
-static bool factor(const ir_module *sizes, rt_dim d, factors *out, int depth) {
-    if (depth > 32 || d == RT_DIM_UNKNOWN)
-        return false;
-    ir_dim_node n = ir_dim_get(sizes, d);
-    if (n.kind == IR_DIM_CONST) /* zero ends every comparison of counts */
-        return n.constant > 0 && out->constant <= INT64_MAX / n.constant &&
-               (out->constant *= n.constant, true);
-    if (n.kind == IR_DIM_MUL)
-        return factor(sizes, n.a, out, depth + 1) && factor(sizes, n.b, out, depth + 1);
-    if ((n.kind != IR_DIM_SYMBOL && n.kind != IR_DIM_FLOORDIV) ||
-        out->count == sizeof out->items / sizeof *out->items)
-        return false;
-    out->items[out->count++] = d;
-    return true;
-}
-
-static int64_t gcd(int64_t a, int64_t b) {
-    while (b) {
-        int64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
-}
-
-/* Cancels what both sides have: symbols alone, as no input that is checked has a size of zero. */
-static bool cancel(const ir_module *sizes, factors *a, factors *b) {
-    for (size_t i = 0; i < a->count;) {
-        size_t j = 0;
-        while (j < b->count && b->items[j] != a->items[i])
-            j++;
-        if (j == b->count) {
-            i++;
-            continue;
-        }
-        if (ir_dim_get(sizes, a->items[i]).kind != IR_DIM_SYMBOL)
-            return false;
-        a->items[i] = a->items[--a->count];
-        b->items[j] = b->items[--b->count];
-    }
-    int64_t common = gcd(a->constant, b->constant);
-    a->constant /= common;
-    b->constant /= common;
-    return true;
-}
-
-static bool is_symbol(const ir_module *sizes, rt_dim d) {
-    return ir_dim_get(sizes, d).kind == IR_DIM_SYMBOL;
-}
-
-/* A match as what one symbol must be: *out_b is a constant, another symbol, or the divisor. */
-static bool simplify(const ir_module *sizes, const match *x, rt_dim *out_a, rt_dim *out_b,
-                     rt_match *out_how) {
-    factors a = {.constant = 1}, b = {.constant = 1};
-    if (!factor(sizes, x->a, &a, 0) || !factor(sizes, x->b, &b, 0) || !cancel(sizes, &a, &b))
-        return false;
-    *out_how = x->how;
-    if (x->how == RT_MATCH_MUST && (a.count == 0 || (a.count == 1 && !is_symbol(sizes, a.items[0])))) {
-        factors other = a;
-        a = b;
-        b = other;
-    }
-    if (a.count != 1 || a.constant != 1 || !is_symbol(sizes, a.items[0]))
-        return false;
-    *out_a = a.items[0];
-    if (b.count == 0) {
-        *out_b = b.constant;
-        return x->how == RT_MATCH_MUST || b.constant > 1;
-    }
-    if (x->how != RT_MATCH_MUST || b.count != 1)
-        return false;
-    if (b.constant == 1 && is_symbol(sizes, b.items[0])) {
-        *out_b = b.items[0];
-        return true;
-    }
-    /* s == c * (s // c) */
-    ir_dim_node n = ir_dim_get(sizes, b.items[0]);
-    *out_how = RT_MATCH_MULTIPLE;
-    *out_b = b.constant;
-    return n.kind == IR_DIM_FLOORDIV && n.a == *out_a && n.b == b.constant && b.constant > 1;
-}
-
-/* What a combination of ranks asks: known[i][d] is a constant, or the first symbol that is the same;
- * multiple[i][d] a divisor, or 1. */
+/* What a combination of ranks asks: known[i][d] is a constant, or the first symbol that is the
+ * same; multiple[i][d] a divisor, or 1. */
 typedef struct asked {
     int ranks[MAX_INPUTS];
     rt_dim known[MAX_INPUTS][IR_NEED_RANKS];
@@ -298,7 +210,9 @@ static bool ask(search *s, const guess *g, bool is_own, asked *out) {
         rt_match how;
         place at, other;
         if ((!is_own && !s->matches[k].is_certain) ||
-            !simplify(sizes, &s->matches[k], &a, &b, &how) || !find_symbol(s, g, dims, a, &at))
+            !pass_trial_simplify(sizes, s->matches[k].a, s->matches[k].b, s->matches[k].how, &a, &b,
+                                 &how) ||
+            !find_symbol(s, g, dims, a, &at))
             continue;
         rt_dim was = out->known[at.input][at.dim];
         if (how == RT_MATCH_MULTIPLE) {
@@ -379,7 +293,9 @@ static void find_sizes_from(search *s, const asked *all, size_t count, const ask
             for (int from_end = 0; from_end < 2; from_end++) {
                 int at = from_end ? d - a->ranks[i] : d;
                 const ir_type *t = s->inputs[i].type;
-                ir_need need = {.input = s->inputs[i].index, .other = s->inputs[i].index, .dim = at,
+                ir_need need = {.input = s->inputs[i].index,
+                                .other = s->inputs[i].index,
+                                .dim = at,
                                 .is_own = is_own};
                 bool is_declared = t->rank >= 0 && rt_dim_is_constant(t->dims[d]);
                 if (is_declared)

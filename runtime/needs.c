@@ -1,5 +1,6 @@
 /* runtime/needs.c - what the inputs of an entry must satisfy, checked before it runs. The compiler
- * found it (passes/infer_needs.c): what fails here would have failed in the program, in other words. */
+ * found it (passes/infer_needs.c): what fails here would have failed in the program, in other
+ * words. */
 #include "runtime/runtime_internal.h"
 
 /* The tensor of an input; NULL where it is none: its type says what else it may be. */
@@ -38,9 +39,9 @@ static bool holds(const rt_need *need, const rt_value *inputs) {
     return sizes_hold(need, x, tensor_of(inputs, need->other));
 }
 
-/* The first kind of which nothing is said. Of any, where a size is zero: products of sizes are equal
- * then, and some operators do not look at an empty tensor. Of sizes, where any input has a rank
- * beyond what the compiler looked at. */
+/* The first kind of which nothing is said. Of any, where a size is zero: products of sizes are
+ * equal then, and some operators do not look at an empty tensor. Of sizes, where any input has a
+ * rank beyond what the compiler looked at. */
 static tsm_need_kind first_open(const rt_entry *e, const rt_value *inputs) {
     tsm_need_kind open = TSM_NEED_COUNT;
     for (size_t i = 0; i < e->port_count; i++) {
@@ -73,9 +74,9 @@ static ts_status broken(const rt_entry *e, size_t at, const rt_value *inputs) {
         return ts_error_make(TS_ERR_INVALID_INPUT, "input %.*s: expected %.*s, found %s",
                              TS_STR_ARG(name), TS_STR_ARG(line), found);
     rt_describe(inputs[need->other], other, sizeof other);
-    return ts_error_make(TS_ERR_INVALID_INPUT, "inputs %.*s and %.*s: expected %.*s, found %s and %s",
-                         TS_STR_ARG(name), TS_STR_ARG(e->ports[need->other].name),
-                         TS_STR_ARG(line), found, other);
+    return ts_error_make(TS_ERR_INVALID_INPUT,
+                         "inputs %.*s and %.*s: expected %.*s, found %s and %s", TS_STR_ARG(name),
+                         TS_STR_ARG(e->ports[need->other].name), TS_STR_ARG(line), found, other);
 }
 
 ts_status rt_check_needs(const rt_entry *e, const rt_value *inputs) {
