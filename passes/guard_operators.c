@@ -9,6 +9,7 @@
  * operators that cost something behind it would all run on the dynamic path. The guarded path is
  * typed, so that it becomes kernels; the other one stays right for everything else.
  *
+ * Not where a test around it has already said no (the last path of specialise_entries).
  * Covers convolutions, linear and recurrent cells. Needs: infer_types. Keeps: types (infer_types must
  * run again for the new path). Why just before expand_composites: nothing looks at the operators
  * between. Cost: one walk. */
@@ -98,6 +99,34 @@ static size_t guards_of(ir_module *m, const ir_op *op, guard *out) {
     return count;
 }
 
+/* Every tensor of type t is one of `wide`: the same, or a letter of its own, in each dim. */
+static bool is_covered(const ir_type *t, const ir_type *wide) {
+    if (t->dtype != wide->dtype || t->rank != wide->rank)
+        return false;
+    for (int d = 0; d < t->rank; d++) {
+        bool is_free = rt_dim_is_symbolic(wide->dims[d]);
+        for (int e = 0; e < wide->rank; e++)
+            is_free = is_free && (e == d || wide->dims[e] != wide->dims[d]);
+        if (!is_free && t->dims[d] != wide->dims[d])
+            return false;
+    }
+    return true;
+}
+
+/* The operator stands where a test around it has found that the value is no such tensor. */
+static bool is_refuted(const ir_op *op, const guard *g) {
+    for (const ir_block *b = op->block; b && b->parent; b = b->parent->block) {
+        const ir_op *choice = b->parent;
+        if (choice->opcode != IR_OP_IF || choice->regions[1] != b)
+            continue;
+        const ir_op *test = choice->operands[0]->def;
+        if (test && test->opcode == IR_OP_REFINE && test->operands[0] == g->value &&
+            is_covered(g->type, test->type))
+            return true;
+    }
+    return false;
+}
+
 static void guard_op(pass_context *ctx, ir_module *m, ir_op *op, const guard *guards, size_t count) {
     ir_builder b = pass_before(m, op);
     ir_value *usual = NULL;
@@ -139,7 +168,10 @@ static void walk(pass_context *ctx, ir_module *m, ir_block *block, int *left, in
         if (op->opcode != IR_OP_CORE || *left == 0)
             continue;
         size_t count = guards_of(m, op, guards);
-        if (count) {
+        bool is_open = true;
+        for (size_t i = 0; i < count; i++)
+            is_open = is_open && !is_refuted(op, &guards[i]);
+        if (count && is_open) {
             guard_op(ctx, m, op, guards, count);
             (*left)--;
         }

@@ -39,6 +39,7 @@ typedef struct search {
     pass_context *ctx;
     ir_module *m;
     ir_function *f;
+    pass_trial *trial;
     input inputs[MAX_INPUTS];
     size_t input_count, limit;
     match matches[MAX_MATCHES]; /* of the last trial */
@@ -72,7 +73,8 @@ static guess no_guess(const search *s) {
 /* dims[i][d] are the symbols that stand for the sizes of input i. */
 static pass_trial_end try(search *s, const guess *g, rt_dim dims[MAX_INPUTS][IR_NEED_RANKS],
                           ir_module **out_sizes) {
-    pass_trial *t = pass_trial_make(s->ctx, s->m, s->f);
+    pass_trial *t = s->trial;
+    pass_trial_begin(t);
     ir_module *sizes = *out_sizes = pass_trial_sizes(t);
     rt_fact *facts = TS_NEW_ARRAY(s->ctx->scratch, rt_fact, s->f->body->parameter_count + 1);
     for (size_t i = 0; i < s->input_count; i++) {
@@ -384,6 +386,7 @@ static void visit(pass_context *ctx, ir_module *m, ir_function *f) {
     }
     if (!s->input_count)
         return;
+    s->trial = pass_trial_make(ctx, m, f);
     s->limit = STEPS / (2 * MAX_COMBINATIONS + open * (IR_NEED_RANKS + RT_DTYPE_COUNT * 2));
     for (size_t i = 0; i < s->input_count; i++)
         find_ranks(s, i);

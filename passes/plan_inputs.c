@@ -42,6 +42,7 @@ typedef struct planner {
     ir_module *m;
     const ir_function *f;
     const bool *is_default;
+    pass_trial *trial;
     input inputs[MAX_INPUTS];
     size_t input_count, limit;
     match *matches;
@@ -102,7 +103,8 @@ typedef struct score {
 static score score_of(planner *p) {
     pass_trial_count count;
     ts_arena_mark mark = ts_arena_save(p->ctx->scratch);
-    pass_trial *t = pass_trial_make(p->ctx, p->m, p->f);
+    pass_trial *t = p->trial;
+    pass_trial_begin(t);
     name_sizes(p, t);
     pass_trial_end end = try(p, t, p->dims, &count);
     ts_arena_restore(p->ctx->scratch, mark);
@@ -349,7 +351,8 @@ static bool set_one_row(const planner *p, const ir_module *sizes, solution *s) {
 static size_t add_plans(planner *p, pass_plan *out, bool with_special, bool with_sure) {
     solution likely, sure;
     size_t made = 0;
-    pass_trial *t = pass_trial_make(p->ctx, p->m, p->f);
+    pass_trial *t = p->trial;
+    pass_trial_begin(t);
     name_sizes(p, t);
     if (!solve(p, t, true, &likely) && !solve(p, t, false, &likely))
         return 0;
@@ -393,6 +396,7 @@ size_t pass_plan_inputs(pass_context *ctx, ir_module *m, const ir_function *f, s
                 (input){.index = i, .dtype = RT_DTYPE_UNKNOWN, .rank = -1};
     if (!p->input_count)
         return 1;
+    p->trial = pass_trial_make(ctx, m, f);
     p->limit = STEPS / (p->input_count * 6 * (1 + 2 * (HIGH_RANK - LOW_RANK + 1)));
     choose_all(p);
     size_t guessed = 0, free_count = 0;

@@ -43,11 +43,12 @@ pass_trial *pass_trial_make(pass_context *ctx, ir_module *m, const ir_function *
     uint32_t count = 0;
     number_block(f->body, &count);
     *t = (pass_trial){.ctx = ctx, .m = m, .f = f, .value_count = count};
-    t->sizes = ir_module_make(ctx->scratch);
     t->facts = TS_NEW_ARRAY(ctx->scratch, rt_fact, (size_t)count + 1);
     t->has = TS_NEW_ARRAY(ctx->scratch, bool, (size_t)count + 1);
     return t;
 }
+
+void pass_trial_begin(pass_trial *t) { t->sizes = ir_module_make(t->ctx->scratch); }
 
 ir_module *pass_trial_sizes(const pass_trial *t) { return t->sizes; }
 
@@ -399,6 +400,7 @@ static pass_trial_end run(pass_trial *t, const rt_fact *parameters, size_t limit
 
 pass_trial_end pass_trial_run(pass_trial *t, const rt_fact *parameters, size_t limit,
                               pass_trial_match *match, void *user) {
+    t->count = NULL;
     t->match = match;
     t->match_user = user;
     return run(t, parameters, limit);

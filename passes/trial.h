@@ -30,6 +30,9 @@ typedef struct pass_trial_count {
 } pass_trial_count;
 
 pass_trial *pass_trial_make(pass_context *ctx, ir_module *m, const ir_function *f);
+/* Makes the module of sizes, in what is scratch now; before the first run, and where scratch that
+ * was used since is given back. */
+void pass_trial_begin(pass_trial *t);
 ir_module *pass_trial_sizes(const pass_trial *t);
 
 /* Runs until the end, or until `limit` operators were seen. Where an arm of an `if` raises and the
