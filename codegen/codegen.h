@@ -20,6 +20,7 @@ typedef struct cg_target_info { /* one row per level: codegen/targets.c */
     int vector_registers;  /* 16 or 32 */
     bool has_fma;
     bool has_bf16; /* AVX512-BF16: dot products of bfloat16 pairs */
+    bool has_vnni; /* AVX512-VNNI: dot products of bytes */
 } cg_target_info;
 
 const cg_target_info *cg_target_find(ts_str name); /* NULL: unknown */

@@ -541,6 +541,8 @@ static void put_product_images(clike *c) {
 
 static void put_contraction(clike *c) {
     const kn_contraction *t = &c->k->contraction;
+    if (t->is_integer)
+        unsupported(c, "products of bytes");
     put_base(c, &t->left, "left");
     put_base(c, &t->right, "right");
     line(c);

@@ -306,6 +306,8 @@ static ts_status register_sizes(kn_kernel *k, const kn_plan *p) {
 
 ts_status kn_plan_contraction(kn_kernel *k, const cg_target_info *target) {
     kn_plan p;
+    if (k->contraction.is_integer)
+        return kn_plan_integer(k, target);
     if (k->contraction.winograd)
         return kn_plan_winograd(k, target);
     make_plan(k, target, &p);
@@ -321,9 +323,8 @@ LLVMValueRef kn_batch_address(kn_emitter *e, const kn_access *a) {
     return kn_float_address(e, e->buffers[a->buffer], offset);
 }
 
-/* The epilogue over a tile in memory, [rows][width]. */
-static void emit_epilogue(kn_emitter *e, kn_pieces *x, LLVMValueRef m, int rows,
-                          LLVMValueRef column, int vectors) {
+void kn_emit_tile_epilogue(kn_emitter *e, LLVMValueRef tile, LLVMValueRef m, int rows,
+                           LLVMValueRef column, int vectors) {
     kn_kernel *k = e->k;
     int m_dim = k->contraction.batch_count, lanes = e->width;
     rt_dim columns = k->dims[m_dim + 1].size;
@@ -335,7 +336,7 @@ static void emit_epilogue(kn_emitter *e, kn_pieces *x, LLVMValueRef m, int rows,
     kn_loop_begin(e, &row, kn_i64(e, 0), kn_i64(e, rows), 1, NULL, 0);
     e->index[m_dim] = kn_add(e, m, row.index);
     kn_prepare_bases(e, (1u << (m_dim + 1)) - 1);
-    LLVMValueRef tile_row = kn_float_address(e, x->tile, kn_mul(e, row.index, width));
+    LLVMValueRef tile_row = kn_float_address(e, tile, kn_mul(e, row.index, width));
     bool may_be_short = !rt_dim_is_constant(columns) || columns % w != 0;
     for (int part = 0; part < (may_be_short ? 2 : 1); part++) {
         LLVMValueRef first = part == 0 ? column : LLVMBuildAnd(e->b, end, kn_i64(e, -(int64_t)w), "");
@@ -398,7 +399,7 @@ static void emit_tile(kn_emitter *e, kn_pieces *x, kn_tile *t, const column_step
         LLVMValueRef to = kn_float_address(e, x->tile, kn_i64(e, i * e->width));
         LLVMSetAlignment(LLVMBuildStore(e->b, sums[i], to), (unsigned)e->width * 4);
     }
-    emit_epilogue(e, x, m, t->rows, s->column, t->vectors);
+    kn_emit_tile_epilogue(e, x->tile, m, t->rows, s->column, t->vectors);
 }
 
 static int64_t rows_at_once(const kn_plan *p) {
@@ -575,6 +576,18 @@ static void emit_sum_blocks(kn_emitter *e, kn_pieces *x, LLVMValueRef panel_begi
     x->sum_begin = NULL;
 }
 
+LLVMValueRef kn_split_item(kn_emitter *e, LLVMValueRef item, rt_dim blocks) {
+    LLVMValueRef count = kn_size(e, blocks), batch = LLVMBuildUDiv(e->b, item, count, "");
+    LLVMValueRef block = kn_sub(e, item, kn_mul(e, batch, count));
+    for (int d = e->k->contraction.batch_count - 1; d >= 0; d--) {
+        LLVMValueRef size = kn_size(e, e->k->dims[d].size);
+        LLVMValueRef quotient = LLVMBuildUDiv(e->b, batch, size, "");
+        e->index[d] = d == 0 ? batch : kn_sub(e, batch, kn_mul(e, quotient, size));
+        batch = quotient;
+    }
+    return block;
+}
+
 /* Room for the tile in memory, where the plan needs one: on the stack, at the function's entry. */
 static LLVMValueRef emit_tile_room(kn_emitter *e, const kn_kernel *k, const kn_plan *p) {
     if (p->in_registers && !kn_is_cached_row(k, p))
@@ -610,17 +623,10 @@ static void emit_items(kn_emitter *e, const kn_plan *plan, LLVMValueRef tile) {
         panel_end = kn_min(e, kn_add(e, panel_begin, kn_i64(e, p->group)), panel_end);
         rest = quotient;
     }
-    LLVMValueRef blocks = kn_size(e, p->blocks), batch = LLVMBuildUDiv(e->b, rest, blocks, "");
     LLVMValueRef block = kn_size(e, p->block);
-    x.row_begin = kn_mul(e, kn_sub(e, rest, kn_mul(e, batch, blocks)), block);
+    x.row_begin = kn_mul(e, kn_split_item(e, rest, p->blocks), block);
     x.row_end = kn_min(e, kn_add(e, x.row_begin, block),
                        kn_size(e, k->dims[c->batch_count].size));
-    for (int d = c->batch_count - 1; d >= 0; d--) {
-        LLVMValueRef size = kn_size(e, k->dims[d].size);
-        LLVMValueRef quotient = LLVMBuildUDiv(e->b, batch, size, "");
-        e->index[d] = d == 0 ? batch : kn_sub(e, batch, kn_mul(e, quotient, size));
-        batch = quotient;
-    }
     x.left = kn_batch_address(e, &c->left);
     x.right = kn_batch_address(e, &c->right);
     if (!c->right_is_packed)
@@ -635,6 +641,10 @@ static void emit_items(kn_emitter *e, const kn_plan *plan, LLVMValueRef tile) {
 }
 
 void kn_emit_contraction(kn_emitter *e) {
+    if (e->k->contraction.is_integer) {
+        kn_emit_integer(e);
+        return;
+    }
     if (e->k->contraction.winograd) {
         kn_emit_winograd(e);
         return;

@@ -68,6 +68,11 @@ void kn_emit_left_copy(kn_emitter *e, kn_pieces *x);
 /* Sets x->right to where panel 0 would lie. */
 void kn_emit_packed_right(kn_emitter *e, kn_pieces *x, LLVMValueRef panel_begin, LLVMValueRef panel_end);
 LLVMValueRef kn_float_address(kn_emitter *e, LLVMValueRef base, LLVMValueRef index);
+/* Splits row m into image, out_h, out_w. */
+void kn_split_row(kn_emitter *e, LLVMValueRef m, LLVMValueRef out[3]);
+/* The input's place under the first tap of an output; whether a place is inside of the image. */
+LLVMValueRef kn_row_origin(kn_emitter *e, LLVMValueRef out, int64_t stride, int64_t pad);
+LLVMValueRef kn_is_inside(kn_emitter *e, LLVMValueRef i, rt_dim size);
 
 /* ---- emit_llvm_formats.c: one step of a tile's sum, by format ---- */
 typedef struct kn_step {
@@ -93,6 +98,17 @@ void kn_step_finish(kn_emitter *e, const kn_tile *t, LLVMValueRef *sums);
 
 /* ---- emit_llvm_contraction.c: an operand's address for the indices of the batch dims ---- */
 LLVMValueRef kn_batch_address(kn_emitter *e, const kn_access *a);
+/* Sets the indices of the batch dims; `item` counts (batch, block) row-major. Returns the block. */
+LLVMValueRef kn_split_item(kn_emitter *e, LLVMValueRef item, rt_dim blocks);
+/* The epilogue over a tile in memory, [rows][vectors * width], whose first element is (m, column). */
+void kn_emit_tile_epilogue(kn_emitter *e, LLVMValueRef tile, LLVMValueRef m, int rows,
+                           LLVMValueRef column, int vectors);
+
+/* ---- emit_llvm_integer.c: bytes times int8, sums in int32 ---- */
+ts_status kn_plan_integer(kn_kernel *k, const cg_target_info *target) TS_WARN_UNUSED;
+void kn_emit_integer(kn_emitter *e);
+/* Bytes of a panel of 16 columns whose sums have k terms. */
+int64_t kn_integer_panel_bytes(int64_t k);
 
 /* ---- emit_llvm_winograd.c: 3x3 convolutions by fewer multiplications ---- */
 ts_status kn_plan_winograd(kn_kernel *k, const cg_target_info *target) TS_WARN_UNUSED;

@@ -129,7 +129,7 @@ static LLVMValueRef emit_node(kn_emitter *e, int index) {
                             uniform ? NULL : e->mask);
     case KN_TILE:
         return e->tile_value ? e->tile_value
-                             : kn_emit_load(e, e->tile, NULL, RT_float32, width, NULL);
+                             : kn_emit_load(e, e->tile, NULL, n->type, width, NULL);
     case KN_INDEX:
         if (n->dim == vector_dim(e->k) && width > 1)
             return LLVMBuildAdd(e->b, kn_splat(e, e->index[n->dim], width), kn_lane_numbers(e), "");

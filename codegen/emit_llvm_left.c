@@ -8,8 +8,7 @@ LLVMValueRef kn_float_address(kn_emitter *e, LLVMValueRef base, LLVMValueRef ind
     return kn_element(e, base, index, 4);
 }
 
-/* Splits m into image, out_h, out_w. */
-static void split_row(kn_emitter *e, LLVMValueRef m, LLVMValueRef out[3]) {
+void kn_split_row(kn_emitter *e, LLVMValueRef m, LLVMValueRef out[3]) {
     kn_contraction *c = &e->k->contraction;
     if (c->has_line_dim) {
         out[0] = kn_i64(e, 0);
@@ -24,11 +23,11 @@ static void split_row(kn_emitter *e, LLVMValueRef m, LLVMValueRef out[3]) {
     out[1] = kn_sub(e, line, kn_mul(e, out[0], oh));
 }
 
-static LLVMValueRef origin(kn_emitter *e, LLVMValueRef out, int64_t stride, int64_t pad) {
+LLVMValueRef kn_row_origin(kn_emitter *e, LLVMValueRef out, int64_t stride, int64_t pad) {
     return kn_sub(e, kn_mul(e, out, kn_i64(e, stride)), kn_i64(e, pad));
 }
 
-static LLVMValueRef is_inside(kn_emitter *e, LLVMValueRef i, rt_dim size) {
+LLVMValueRef kn_is_inside(kn_emitter *e, LLVMValueRef i, rt_dim size) {
     return LLVMBuildICmp(e->b, LLVMIntULT, i, kn_size(e, size), "");
 }
 
@@ -41,10 +40,10 @@ static void emit_convolution_addresses(kn_emitter *e, kn_pieces *x, LLVMValueRef
     kn_contraction *c = &e->k->contraction;
     const kn_plan *p = &x->plan;
     LLVMValueRef out[3];
-    split_row(e, m, out);
+    kn_split_row(e, m, out);
     LLVMValueRef image = kn_mul(e, out[0], kn_size(e, c->image_stride));
-    LLVMValueRef h0 = origin(e, out[1], c->stride_h, c->pad_h);
-    LLVMValueRef w0 = origin(e, out[2], c->stride_w, c->pad_w);
+    LLVMValueRef h0 = kn_row_origin(e, out[1], c->stride_h, c->pad_h);
+    LLVMValueRef w0 = kn_row_origin(e, out[2], c->stride_w, c->pad_w);
     LLVMValueRef rows = kn_i64(e, p->rows);
     LLVMValueRef tile = LLVMBuildUDiv(e->b, r, rows, "");
     LLVMValueRef slot = kn_add(e, kn_mul(e, tile, kn_i64(e, p->taps * p->rows)),
@@ -52,12 +51,12 @@ static void emit_convolution_addresses(kn_emitter *e, kn_pieces *x, LLVMValueRef
     kn_loop h, w;
     kn_loop_begin(e, &h, kn_i64(e, 0), kn_i64(e, c->kernel_h), 1, &slot, 1);
     LLVMValueRef ih = kn_add(e, h0, kn_mul(e, h.index, kn_i64(e, c->dilation_h)));
-    LLVMValueRef h_in = is_inside(e, ih, c->input_h);
+    LLVMValueRef h_in = kn_is_inside(e, ih, c->input_h);
     LLVMValueRef line = kn_add(e, image, kn_mul(e, ih, kn_size(e, c->h_stride)));
     slot = h.phis[0];
     kn_loop_begin(e, &w, kn_i64(e, 0), kn_i64(e, c->kernel_w), 1, &slot, 1);
     LLVMValueRef iw = kn_add(e, w0, kn_mul(e, w.index, kn_i64(e, c->dilation_w)));
-    LLVMValueRef inside = LLVMBuildAnd(e->b, h_in, is_inside(e, iw, c->input_w), "");
+    LLVMValueRef inside = LLVMBuildAnd(e->b, h_in, kn_is_inside(e, iw, c->input_w), "");
     LLVMValueRef pixel = kn_add(e, line, kn_mul(e, iw, kn_size(e, c->w_stride)));
     LLVMValueRef address = LLVMBuildSelect(e->b, inside, kn_float_address(e, x->left, pixel),
                                            e->buffers[c->zeros_buffer], "");
@@ -73,10 +72,10 @@ static void emit_convolution_addresses(kn_emitter *e, kn_pieces *x, LLVMValueRef
 static void emit_packed_patch(kn_emitter *e, kn_pieces *x, LLVMValueRef row, LLVMValueRef m) {
     kn_contraction *c = &e->k->contraction;
     LLVMValueRef out[3];
-    split_row(e, m, out);
+    kn_split_row(e, m, out);
     LLVMValueRef image = kn_mul(e, out[0], kn_size(e, c->image_stride));
-    LLVMValueRef h0 = origin(e, out[1], c->stride_h, c->pad_h);
-    LLVMValueRef w0 = origin(e, out[2], c->stride_w, c->pad_w);
+    LLVMValueRef h0 = kn_row_origin(e, out[1], c->stride_h, c->pad_h);
+    LLVMValueRef w0 = kn_row_origin(e, out[2], c->stride_w, c->pad_w);
     int width = e->width;
     while (width / 2 >= c->kernel_w && width > 4)
         width /= 2;
@@ -92,7 +91,7 @@ static void emit_packed_patch(kn_emitter *e, kn_pieces *x, LLVMValueRef row, LLV
     LLVMValueRef to = channel.phis[0];
     kn_loop_begin(e, &h, kn_i64(e, 0), kn_i64(e, c->kernel_h), 1, &to, 1);
     LLVMValueRef ih = kn_add(e, h0, kn_mul(e, h.index, kn_i64(e, c->dilation_h)));
-    LLVMValueRef h_in = kn_splat(e, is_inside(e, ih, c->input_h), width);
+    LLVMValueRef h_in = kn_splat(e, kn_is_inside(e, ih, c->input_h), width);
     LLVMValueRef line = kn_add(e, plane, kn_mul(e, ih, kn_size(e, c->h_stride)));
     for (int64_t kw = 0; kw < c->kernel_w; kw += width) {
         LLVMValueRef iw = kn_add(e, w0, kn_i64(e, kw * c->dilation_w));
@@ -144,19 +143,19 @@ static void emit_row_padding(kn_emitter *e, LLVMValueRef row) {
 static void emit_dot_patch(kn_emitter *e, kn_pieces *x, LLVMValueRef row, LLVMValueRef m) {
     kn_contraction *c = &e->k->contraction;
     LLVMValueRef out[3];
-    split_row(e, m, out);
+    kn_split_row(e, m, out);
     LLVMValueRef image = kn_mul(e, out[0], kn_size(e, c->image_stride));
-    LLVMValueRef h0 = origin(e, out[1], c->stride_h, c->pad_h);
-    LLVMValueRef w0 = origin(e, out[2], c->stride_w, c->pad_w);
+    LLVMValueRef h0 = kn_row_origin(e, out[1], c->stride_h, c->pad_h);
+    LLVMValueRef w0 = kn_row_origin(e, out[2], c->stride_w, c->pad_w);
     kn_loop h, w;
     kn_loop_begin(e, &h, kn_i64(e, 0), kn_i64(e, c->kernel_h), 1, &row, 1);
     LLVMValueRef ih = kn_add(e, h0, kn_mul(e, h.index, kn_i64(e, c->dilation_h)));
-    LLVMValueRef h_in = is_inside(e, ih, c->input_h);
+    LLVMValueRef h_in = kn_is_inside(e, ih, c->input_h);
     LLVMValueRef line = kn_add(e, image, kn_mul(e, ih, kn_size(e, c->h_stride)));
     LLVMValueRef to = h.phis[0];
     kn_loop_begin(e, &w, kn_i64(e, 0), kn_i64(e, c->kernel_w), 1, &to, 1);
     LLVMValueRef iw = kn_add(e, w0, kn_mul(e, w.index, kn_i64(e, c->dilation_w)));
-    LLVMValueRef inside = LLVMBuildAnd(e->b, h_in, is_inside(e, iw, c->input_w), "");
+    LLVMValueRef inside = LLVMBuildAnd(e->b, h_in, kn_is_inside(e, iw, c->input_w), "");
     LLVMValueRef pixel = kn_add(e, line, kn_mul(e, iw, kn_size(e, c->w_stride)));
     LLVMValueRef from = LLVMBuildSelect(e->b, inside, kn_float_address(e, x->left, pixel),
                                         e->buffers[c->zeros_buffer], "");
@@ -274,11 +273,11 @@ static void emit_lines(kn_emitter *e, kn_pieces *x) {
     LLVMValueRef out_h = c->has_line_dim
                              ? e->index[c->line_dim]
                              : LLVMBuildUDiv(e->b, x->row_begin, kn_size(e, c->out_w), "");
-    LLVMValueRef h0 = origin(e, out_h, c->stride_h, c->pad_h);
+    LLVMValueRef h0 = kn_row_origin(e, out_h, c->stride_h, c->pad_h);
     kn_loop line, plane;
     kn_loop_begin(e, &line, kn_i64(e, 0), kn_i64(e, p->in_lines), 1, NULL, 0);
     LLVMValueRef ih = kn_add(e, h0, line.index);
-    LLVMValueRef in = is_inside(e, ih, c->input_h);
+    LLVMValueRef in = kn_is_inside(e, ih, c->input_h);
     LLVMValueRef source = kn_float_address(e, x->left, kn_mul(e, ih, kn_size(e, c->h_stride)));
     LLVMValueRef bytes = kn_mul(e, floats, kn_i64(e, kn_left_bytes(c)));
     LLVMValueRef to = kn_address(

@@ -302,7 +302,7 @@ bool kn_scalar_has_type(kn_code code, rt_dtype type) {
         return type == RT_float32;
     switch (code) {
     case KN_sqrt: case KN_rsqrt: case KN_reciprocal: case KN_floor: case KN_ceil: case KN_trunc:
-    case KN_round: case KN_div: case KN_isnan:
+    case KN_round: case KN_div: case KN_isnan: case KN_fma:
         return rt_dtype_is_float(type);
     case KN_and: case KN_or: case KN_xor: case KN_invert:
         return !rt_dtype_is_float(type);
@@ -408,6 +408,7 @@ LLVMValueRef kn_emit_scalar(kn_emitter *e, kn_code code, rt_dtype type, int w,
     case KN_and: return LLVMBuildAnd(e->b, a, b, "");
     case KN_or: return LLVMBuildOr(e->b, a, b, "");
     case KN_xor: return LLVMBuildXor(e->b, a, b, "");
+    case KN_fma: return kn_fma(e, a, b, args[2]);
     case KN_select: return SELECT(a, b, args[2]);
     default: return a;
     }

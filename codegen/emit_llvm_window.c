@@ -21,7 +21,8 @@ enum { MAX_TILE = 16, MAX_KERNEL = 16, MAX_END_TILES = 6, MAX_SYMBOLIC_TILE = 8 
 
 typedef struct window_plan {
     int reduce;           /* the reduction's node */
-    int input, weight;    /* loads; weight -1: pooling */
+    int input;            /* the value of a place: a load, or what is made of one alone */
+    int load, weight;     /* loads; weight -1: pooling */
     int oh, ow, kh, kw, c; /* dims */
     int64_t pixel;        /* elements from an input pixel of a line to the next */
     int tile;             /* outputs of a tile */
@@ -33,7 +34,7 @@ typedef struct window_plan {
 } window_plan;
 
 static bool has_constants(const kn_kernel *k, window_plan *p) {
-    const kn_access *a = &k->nodes[p->input].access;
+    const kn_access *a = &k->nodes[p->load].access;
     rt_dim known[] = {k->dims[p->c].size, a->strides[p->ow], a->strides[p->kw]};
     rt_dim lines[] = {k->dims[p->oh].size, k->dims[p->ow].size, k->dims[p->kw].window.input};
     for (size_t i = 0; i < 3; i++) {
@@ -47,8 +48,26 @@ static bool has_constants(const kn_kernel *k, window_plan *p) {
     return k->dims[p->c].size > 0;
 }
 
-/* One reduction over a window of two dims, of a load or of a load times a weight for each place of
- * the window and channel. */
+/* The one load that the value is made of, beside what does not vary; -1: there is none, or two. */
+static int load_under(const kn_kernel *k, int node, int depth) {
+    const kn_node *n = &k->nodes[node];
+    if (n->code == KN_LOAD)
+        return n->args[0] < 0 ? node : -1;
+    int found = -1;
+    for (int a = 0; a < 3; a++) {
+        if (n->args[a] < 0 || k->nodes[n->args[a]].dims == 0)
+            continue;
+        if (found >= 0 || depth > 4)
+            return -1;
+        found = load_under(k, n->args[a], depth + 1);
+        if (found < 0)
+            return -1;
+    }
+    return found;
+}
+
+/* One reduction over a window of two dims, of what a load gives or that times a weight for each place
+ * of the window and channel. */
 static bool find_parts(const kn_kernel *k, window_plan *p) {
     memset(p, 0, sizeof *p);
     p->reduce = p->kh = p->kw = -1;
@@ -88,9 +107,11 @@ static bool find_parts(const kn_kernel *k, window_plan *p) {
     } else if (r->reduction != KN_RED_SUM && r->reduction != KN_RED_MAX) {
         return false;
     }
-    const kn_node *x = &k->nodes[p->input];
-    if (x->code != KN_LOAD || x->type != RT_float32 || !has_constants(k, p))
+    p->load = load_under(k, p->input, 0);
+    if (p->load < 0 || (r->type != RT_float32 && r->type != RT_int32) ||
+        k->nodes[p->input].type != r->type || !has_constants(k, p))
         return false;
+    const kn_node *x = &k->nodes[p->load];
     for (int i = 0; i < k->store_count; i++) /* stores are of outputs, not of the window's places */
         if (k->stores[i].access.strides[p->kh] != 0 || k->stores[i].access.strides[p->kw] != 0 ||
             (k->nodes[k->stores[i].node].dims & (1u << p->kh | 1u << p->kw)))
@@ -214,6 +235,22 @@ static LLVMValueRef element(kn_emitter *e, int node, LLVMValueRef offset) {
     return is_uniform ? kn_splat(e, v, e->width) : v;
 }
 
+/* The value of the place whose load lies at `offset` (elements). */
+static LLVMValueRef input_value(kn_emitter *e, const window_plan *p, LLVMValueRef offset) {
+    LLVMValueRef x = element(e, p->load, offset);
+    if (p->load == p->input)
+        return x;
+    size_t bytes = (size_t)e->k->node_count * sizeof *e->memo;
+    LLVMValueRef *saved = memcpy(ts_arena_alloc(e->unit->arena, bytes), e->memo, bytes);
+    for (int i = p->load + 1; i <= p->input; i++)
+        if (e->k->nodes[i].dims)
+            e->memo[i] = NULL;
+    e->memo[p->load] = x;
+    LLVMValueRef v = kn_vector_value(e, p->input);
+    memcpy(e->memo, saved, bytes);
+    return v;
+}
+
 /* What the pixel `at` behind the tile's first one adds to the outputs that it touches. */
 static void emit_pixel(kn_emitter *e, const window_tile *t, int64_t at, LLVMValueRef line,
                        LLVMValueRef const *weights, LLVMValueRef *acc) {
@@ -225,9 +262,9 @@ static void emit_pixel(kn_emitter *e, const window_tile *t, int64_t at, LLVMValu
         if (tap < 0)
             continue;
         if (!x)
-            x = element(e, p->input, kn_add(e, line, kn_mul(e, kn_i64(e, at), kn_i64(e, p->pixel))));
+            x = input_value(e, p, kn_add(e, line, kn_mul(e, kn_i64(e, at), kn_i64(e, p->pixel))));
         acc[i] = p->weight >= 0 ? kn_fma(e, x, weights[tap], acc[i])
-                                : kn_combine(e, reduce, RT_float32, x, acc[i], e->width);
+                                : kn_combine(e, reduce, reduce->type, x, acc[i], e->width);
     }
 }
 
@@ -276,7 +313,7 @@ static void emit_line(kn_emitter *e, const window_tile *t, LLVMValueRef *acc) {
         offset = kn_add(e, offset, kn_mul(e, kn_i64(e, i), kn_size(e, a->strides[p->kw])));
         weights[i] = element(e, p->weight, offset);
     }
-    const kn_access *a = &k->nodes[p->input].access;
+    const kn_access *a = &k->nodes[p->load].access;
     LLVMValueRef line = kn_mul(e, e->index[p->kh], kn_size(e, a->strides[p->kh]));
     bool inside = t->is_inside || (!t->origin && is_interior(k, p, t->first, t->count));
     int64_t origin = t->first * w->stride - w->padding;
@@ -300,7 +337,7 @@ static void emit_lines(kn_emitter *e, const window_tile *t, LLVMValueRef *acc) {
     const window_plan *p = t->p;
     LLVMValueRef begin, end;
     for (int i = 0; i < t->count; i++)
-        acc[i] = kn_neutral(e, &k->nodes[p->reduce], RT_float32, e->width);
+        acc[i] = kn_neutral(e, &k->nodes[p->reduce], k->nodes[p->reduce].type, e->width);
     kn_window_range(e, &k->dims[p->kh], &begin, &end);
     kn_loop rows;
     kn_loop_begin(e, &rows, begin, end, 1, acc, t->count);

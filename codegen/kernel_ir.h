@@ -119,6 +119,10 @@ typedef struct kn_contraction {
     int winograd;     /* CONVOLUTION: outputs of a tile along a side (winograd.c); 0: a direct sum */
     rt_dim images;    /* of m, where winograd is on */
     int zeros_buffer; /* a constant buffer of zeros, [channels] */
+    /* Bytes times int8, TILE is int32 (emit_llvm_integer.c): rows are copied, right's strides count
+     * bytes. `zero` is an int32 node that does not vary: what counts as nothing in the left operand. */
+    bool is_integer;
+    int zero;
     /* Right operand: a packed constant ([batch...][panels][k][16]; of winograd
      * [panels][place of a tile][channel][16]), or packed at run time. */
     bool right_is_packed;

@@ -210,6 +210,7 @@ ts_status lw_anchor(lowering *l) {
     case IR_A_LINEAR: case IR_A_MATMUL: case IR_A_ADDMM: return matrix_product(l, kind);
     case IR_A_CONVOLUTION: return lw_convolution(l);
     case IR_A_MAX_POOL: case IR_A_AVG_POOL: return lw_pooling(l, kind);
+    case IR_A_INTEGER_LINEAR: case IR_A_INTEGER_CONVOLUTION: return lw_integer(l, kind);
     case IR_A_NONE: break;
     }
     return lw_unsupported(l, "no anchor");

@@ -6,6 +6,7 @@
 #include "ir/kernel_form.h"
 
 typedef struct lw_window {
+    rt_dtype element; /* of the input: float32, or bytes */
     int spatial; /* 1 or 2 */
     int64_t kernel[2], stride[2], padding[2], dilation[2]; /* h, w; h is 1, 1, 0, 1 in 1-d */
     rt_dim input[2], output[2];
@@ -34,6 +35,13 @@ void lw_order_terms(kn_contraction *c, bool interleaved);
 kn_format lw_convolution_format(lowering *l, const kn_matrices *m);
 /* Taps of lines become whole steps of the format. */
 void lw_pad_taps(lowering *l, kn_matrices *m, kn_format format, int64_t kernel_w);
+
+/* A nest over images whose windows are serial dims; returns the load of the input at a window
+ * position. dims out: 0 image, 1 out_h, 2 out_w, 3 kernel_h, 4 kernel_w, 5 channel. */
+int lw_window_nest(lowering *l, const lw_window *w);
+
+/* ---- lower_integer.c ---- */
+ts_status lw_integer(lowering *l, ir_anchor kind) TS_WARN_UNUSED;
 
 /* ---- lower_transposed.c ---- */
 bool lw_is_transposed(lowering *l);

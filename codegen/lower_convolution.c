@@ -27,9 +27,11 @@ bool lw_int_pair(lowering *l, const char *name, int spatial, int64_t first, int6
 
 ts_status lw_open_window(lowering *l, ir_value *x, lw_window *w) {
     const ir_type *t = l->anchor->results[0]->type;
-    if (!x || !lw_is_floats(x, 3) || !ir_type_is_known_tensor(t) || t->rank != x->type->rank ||
-        t->rank > 4)
-        return lw_unsupported(l, "a window over other than float32 images");
+    if (!x || !ir_type_is_known_tensor(x->type) || !ir_type_is_known_tensor(t) || t->rank < 3 ||
+        t->rank > 4 || t->rank != x->type->rank ||
+        (x->type->dtype != RT_float32 && x->type->dtype != RT_uint8 && x->type->dtype != RT_int8))
+        return lw_unsupported(l, "a window over other than images of float32 or bytes");
+    w->element = x->type->dtype;
     w->spatial = t->rank - 2;
     if (!lw_source(l, x, &w->x_buffer, &w->x))
         return lw_unsupported(l, "the image is no view of an input");
@@ -70,9 +72,7 @@ static int window_dim(lowering *l, const lw_window *w, int axis, int outer) {
     return d;
 }
 
-/* A nest over images whose windows are serial dims; returns the load of the input at a window
- * position. dims out: 0 image, 1 out_h, 2 out_w, 3 kernel_h, 4 kernel_w, 5 channel. */
-static int window_nest(lowering *l, const lw_window *w) {
+int lw_window_nest(lowering *l, const lw_window *w) {
     lw_space_of_images(l);
     int last = l->space_rank - 1;
     int n = lw_add_kernel_dim(l, w->batch, KN_OUTER), oh = lw_add_kernel_dim(l, w->output[0], KN_OUTER);
@@ -87,7 +87,7 @@ static int window_nest(lowering *l, const lw_window *w) {
     kn_access a;
     memset(&a, 0, sizeof a);
     a.buffer = w->x_buffer;
-    a.element = RT_float32;
+    a.element = w->element;
     a.strides[n] = w->x.strides[0];
     a.strides[c] = w->x.strides[1];
     a.strides[oh] = kn_dim_mul(K, w->h_stride, w->stride[0]);
@@ -117,9 +117,9 @@ ts_status lw_pooling(lowering *l, ir_anchor kind) {
     if (w.kernel[0] < 1 || w.kernel[1] < 1 || w.stride[0] < 1 || w.stride[1] < 1 ||
         w.dilation[0] < 1 || w.dilation[1] < 1 || w.padding[0] < 0 || w.padding[1] < 0)
         return lw_unsupported(l, "an odd window");
-    int x = window_nest(l, &w);
+    int x = lw_window_nest(l, &w);
     if (kind == IR_A_MAX_POOL) {
-        l->anchor_node = kn_reduce(K, KN_RED_MAX, x);
+        l->anchor_node = kn_reduce(K, KN_RED_MAX, w.element == RT_float32 ? x : kn_cast(K, x, RT_int32));
         return lw_stores(l);
     }
     bool ceil_mode = true, include = true;
@@ -164,7 +164,7 @@ static ts_status depthwise(lowering *l, const lw_window *w, const float *weight,
     for (int64_t c = 0; c < channels; c++)
         for (int64_t t = 0; t < taps; t++)
             packed[t * channels + c] = weight[c * taps + t];
-    int x = window_nest(l, w);
+    int x = lw_window_nest(l, w);
     kn_access a;
     memset(&a, 0, sizeof a);
     a.buffer = kn_add_constant(K, packed, (size_t)(taps * channels) * sizeof *packed);

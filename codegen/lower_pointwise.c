@@ -192,6 +192,84 @@ static double number(pointwise *p, const char *name) {
     return v;
 }
 
+/* ---- bytes of quantized tensors ---- */
+
+static bool is_kept_between(const kn_kernel *k, int node, kn_code code, int *out_inner) {
+    const kn_node *n = &k->nodes[node];
+    if (n->code != KN_select || k->nodes[n->args[0]].code != code || n->args[1] != k->nodes[n->args[0]].args[0])
+        return false;
+    *out_inner = n->args[1];
+    return k->nodes[n->args[2]].code == KN_CONSTANT;
+}
+
+/* A rounded float, kept between two bytes, as the byte that it is; see also byte_value. */
+static int to_byte(pointwise *p, int rounded, double low, double high) {
+    lowering *l = p->l;
+    int most = kn_constant_number(K, RT_float32, high), least = kn_constant_number(K, RT_float32, low);
+    int v = OP3(select, OP2(lt, rounded, most), rounded, most); /* a NaN becomes the highest */
+    v = OP3(select, OP2(gt, v, least), v, least);
+    return kn_cast(K, kn_cast(K, v, RT_int32), p->result);
+}
+
+/* The byte argument `name` as a float: what to_byte made of one in this kernel is still there. */
+static int byte_value(pointwise *p, const char *name) {
+    lowering *l = p->l;
+    const ir_value *v = ir_core_operand(l->ir, p->op, name);
+    int byte = argument(p, name, v ? v->type->dtype : RT_uint8), inner, rounded;
+    const kn_node *narrow = &K->nodes[byte];
+    if (narrow->code == KN_CAST && K->nodes[narrow->args[0]].code == KN_CAST) {
+        int value = K->nodes[narrow->args[0]].args[0];
+        if (K->nodes[value].type == RT_float32 && is_kept_between(K, value, KN_gt, &inner) &&
+            is_kept_between(K, inner, KN_lt, &rounded)) {
+            const kn_node *n = &K->nodes[rounded];
+            if (n->code == KN_round || (n->code == KN_add && K->nodes[n->args[0]].code == KN_round &&
+                                        K->nodes[n->args[1]].code == KN_CONSTANT))
+                return value;
+        }
+    }
+    return kn_cast(K, byte, RT_float32);
+}
+
+/* One rounding of product and sum, as fbgemm has it. */
+static int emit_quantize_bytes(pointwise *p) {
+    lowering *l = p->l;
+    double scale;
+    int x = argument(p, "self", RT_float32), zero = argument(p, "zero_point", RT_float32);
+    int inverse = const_of(p, "scale", &scale)
+                      ? kn_constant_number(K, RT_float32, (double)(1.0f / (float)scale))
+                      : OP1(reciprocal, argument(p, "scale", RT_float32));
+    bool is_signed = p->result == RT_int8;
+    return to_byte(p, OP1(round, OP3(fma, x, inverse, zero)), is_signed ? -128 : 0, is_signed ? 127 : 255);
+}
+
+static int emit_dequantize_bytes(pointwise *p) {
+    lowering *l = p->l;
+    double zero = 1, scale = 0;
+    int x = byte_value(p, "self");
+    if (!const_of(p, "zero_point", &zero) || zero != 0)
+        x = OP2(sub, x, argument(p, "zero_point", RT_float32));
+    return const_of(p, "scale", &scale) && scale == 1 ? x : OP2(mul, x, argument(p, "scale", RT_float32));
+}
+
+static int emit_requantize(pointwise *p) {
+    lowering *l = p->l;
+    double low, zero;
+    if (!const_of(p, "lowest", &low) || !const_of(p, "zero_point", &zero))
+        return fail(p, "a zero point that is not constant");
+    int x = OP2(add, argument(p, "self", RT_float32), argument(p, "addend", RT_float32));
+    x = OP1(round, OP2(mul, x, argument(p, "multiplier", RT_float32)));
+    if (zero != 0)
+        x = OP2(add, x, kn_constant_number(K, RT_float32, zero));
+    return to_byte(p, x, low, p->result == RT_int8 ? 127 : 255);
+}
+
+static int emit_scale_sums(pointwise *p) {
+    lowering *l = p->l;
+    int scale = OP2(mul, argument(p, "scale", RT_float32), argument(p, "scales", RT_float32));
+    int x = OP2(mul, argument(p, "self", RT_float32), scale), bias = optional(p, "bias", RT_float32);
+    return bias < 0 ? x : OP2(add, x, bias);
+}
+
 /* Batch normalisation with running statistics: a scale and a shift a channel. */
 static int emit_batch_norm(pointwise *p) {
     lowering *l = p->l;
@@ -413,6 +491,10 @@ static int lower(pointwise *p) {
         return OP2(add, x, OP2(div, a, argument(p, "tensor2", t)));
     }
     case IR_P_batch_norm: return emit_batch_norm(p);
+    case IR_P__quantize_bytes: return emit_quantize_bytes(p);
+    case IR_P__dequantize_bytes: return emit_dequantize_bytes(p);
+    case IR_P__requantize: return emit_requantize(p);
+    case IR_P__scale_sums: return emit_scale_sums(p);
     case IR_P_COUNT: break;
     }
     return fail(p, "no kernel form");

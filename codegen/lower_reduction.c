@@ -107,6 +107,7 @@ int lw_reduction(lowering *l, const ir_op *op, size_t result, const lw_map *map)
         return mean_of(l, x, t);
     case IR_R_AMAX: return kn_reduce(K, KN_RED_MAX, x);
     case IR_R_AMIN: return kn_reduce(K, KN_RED_MIN, x);
+    case IR_R_AMINMAX: return kn_reduce(K, result == 0 ? KN_RED_MIN : KN_RED_MAX, x);
     case IR_R_MAX_DIM: case IR_R_MIN_DIM: case IR_R_ARGMAX: case IR_R_ARGMIN: {
         bool is_max = f == IR_R_MAX_DIM || f == IR_R_ARGMAX;
         bool wants_index = f == IR_R_ARGMAX || f == IR_R_ARGMIN || result == 1;

@@ -343,6 +343,8 @@ ts_status kn_check_supported(kn_kernel *k, const cg_target_info *target) {
         /* Their reduction of the argument asks for an exact product. */
         if ((n->code == KN_sin || n->code == KN_cos) && !target->has_fma)
             return ts_error_make(TS_ERR_UNSUPPORTED, "sin and cos need FMA");
+        if (n->code == KN_fma && !target->has_fma)
+            return ts_error_make(TS_ERR_UNSUPPORTED, "rounding to bytes needs FMA");
         if (n->code == KN_REDUCE)
             carried += n->reduction == KN_RED_ARGMAX || n->reduction == KN_RED_ARGMIN ? 2 : 1;
         if (n->code > KN_REDUCE && !kn_scalar_has_type(n->code, k->nodes[n->args[0]].type) &&

@@ -4,23 +4,23 @@
 #define X86 "x86_64-unknown-linux-gnu"
 
 static const cg_target_info targets[] = {
-    {CG_X86_64_V2, "x86-64-v2", X86, "x86-64-v2", "", 16, 16, false, false},
-    {CG_X86_64_V3, "x86-64-v3", X86, "x86-64-v3", "", 32, 16, true, false},
+    {CG_X86_64_V2, "x86-64-v2", X86, "x86-64-v2", "", 16, 16, false, false, false},
+    {CG_X86_64_V3, "x86-64-v3", X86, "x86-64-v3", "", 32, 16, true, false, false},
     /* LLVM prefers 256 bits on the generic v4; kernels choose their width themselves. */
-    {CG_X86_64_V4, "x86-64-v4", X86, "x86-64-v4", "-prefer-256-bit", 64, 32, true, false},
+    {CG_X86_64_V4, "x86-64-v4", X86, "x86-64-v4", "-prefer-256-bit", 64, 32, true, false, false},
     {CG_X86_64_V4_BF16, "x86-64-v4-bf16", X86, "x86-64-v4", "-prefer-256-bit,+avx512bf16", 64, 32,
-     true, true},
-    {CG_AARCH64, "aarch64", "aarch64-unknown-linux-gnu", "generic", "+neon", 16, 32, true, false},
+     true, true, false},
+    {CG_AARCH64, "aarch64", "aarch64-unknown-linux-gnu", "generic", "+neon", 16, 32, true, false, false},
 };
 
 /* This machine's own processor: the highest level that it reaches and those rows of cpu_features.def
  * that it has, which the file then names; instructions are chosen by its times. */
 static const cg_target_info natives[] = {
-    {CG_NATIVE, "native", X86, "x86-64-v2", "", 16, 16, false, false},
-    {CG_NATIVE, "native", X86, "x86-64-v3", "", 32, 16, true, false},
-    {CG_NATIVE, "native", X86, "x86-64-v4", "-prefer-256-bit", 64, 32, true, false},
-    {CG_NATIVE, "native", X86, "x86-64-v4", "-prefer-256-bit", 64, 32, true, true},
-    {CG_NATIVE, "native", "aarch64-unknown-linux-gnu", NULL, NULL, 16, 32, true, false},
+    {CG_NATIVE, "native", X86, "x86-64-v2", "", 16, 16, false, false, false},
+    {CG_NATIVE, "native", X86, "x86-64-v3", "", 32, 16, true, false, false},
+    {CG_NATIVE, "native", X86, "x86-64-v4", "-prefer-256-bit", 64, 32, true, false, false},
+    {CG_NATIVE, "native", X86, "x86-64-v4", "-prefer-256-bit", 64, 32, true, true, false},
+    {CG_NATIVE, "native", "aarch64-unknown-linux-gnu", NULL, NULL, 16, 32, true, false, false},
 };
 
 static const cg_target_info *native_target(void) {

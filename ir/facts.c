@@ -1,5 +1,6 @@
 /* ir/facts.c - between types and the facts that the inference rules of operators work on. */
 #include "ir/ir_internal.h"
+#include "runtime/values/packed.h"
 
 enum { FACT_DEPTH = 6, FACT_ITEMS = 4096 };
 
@@ -107,10 +108,16 @@ static rt_fact fact_of_constant(ir_module *m, ts_arena *scratch, rt_value v, int
         values = v.as.tuple->items;
         count = v.as.tuple->count;
         break;
+    case RT_TAG_CAPSULE: { /* packed parameters count as what they hold */
+        const rt_tuple *packed = rt_packed_tuple(v);
+        values = packed ? packed->items : NULL;
+        count = packed ? packed->count : 0;
+        break;
+    }
     default:
         break;
     }
-    bool is_list = v.tag == RT_TAG_LIST || v.tag == RT_TAG_TUPLE;
+    bool is_list = v.tag == RT_TAG_LIST || v.tag == RT_TAG_TUPLE || values;
     if (is_list && depth < FACT_DEPTH && count <= FACT_ITEMS) {
         rt_fact *items = TS_NEW_ARRAY(scratch, rt_fact, count);
         for (size_t i = 0; i < count; i++)

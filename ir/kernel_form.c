@@ -54,6 +54,7 @@ static const struct {
     {"amin", IR_R_AMIN, D_LIST},
     {"max", IR_R_AMAX, D_ALL},
     {"min", IR_R_AMIN, D_ALL},
+    {"aminmax", IR_R_AMINMAX, D_OPTIONAL},
     {"max.dim", IR_R_MAX_DIM, D_ONE},
     {"min.dim", IR_R_MIN_DIM, D_ONE},
     {"argmax", IR_R_ARGMAX, D_OPTIONAL},
@@ -97,6 +98,8 @@ static const struct {
     {"conv_transpose2d.input", IR_A_CONVOLUTION}, {"max_pool1d", IR_A_MAX_POOL},
     {"max_pool2d", IR_A_MAX_POOL},    {"avg_pool1d", IR_A_AVG_POOL},
     {"avg_pool2d", IR_A_AVG_POOL},
+    {"_integer_linear", IR_A_INTEGER_LINEAR},
+    {"_integer_convolution", IR_A_INTEGER_CONVOLUTION},
 };
 
 ir_anchor ir_anchor_of(const ir_op *op) {
@@ -267,6 +270,11 @@ static bool pointwise_fits(ir_module *m, const ir_op *op, ir_pointwise p) {
     case IR_P_isnan: case IR_P_isinf: case IR_P_isfinite:
         return rt_dtype_is_float(op->operands[0]->type->dtype);
     case IR_P_sub: case IR_P_rsub: case IR_P_neg: return r->dtype != RT_bool;
+    case IR_P__quantize_bytes:
+        return op->operands[0]->type->dtype == RT_float32 && (r->dtype == RT_uint8 || r->dtype == RT_int8);
+    case IR_P__dequantize_bytes:
+        return op->operands[0]->type->dtype == RT_uint8 || op->operands[0]->type->dtype == RT_int8;
+    case IR_P__requantize: case IR_P__scale_sums: return op->operands[0]->type->dtype == RT_int32;
     default: return true;
     }
 }
@@ -333,6 +341,24 @@ static bool const_ints(ir_module *m, const ir_op *op, const char *name) {
     return v && (ir_const_int(v, list) || ir_const_int_list(v, list, IR_STRIDED_MAX_RANK, &count));
 }
 
+/* Bytes times a constant int8 weight whose sums, however long, are those of int32. */
+static bool integer_fits(ir_module *m, const ir_op *op, ir_anchor a) {
+    const ir_value *x = op->operands[0], *w = op->operands[1];
+    const ir_type *r = op->results[0]->type;
+    int64_t groups;
+    if (!ir_type_is_known_tensor(x->type) || !is_const_tensor(w) || w->type->dtype != RT_int8 ||
+        (x->type->dtype != RT_uint8 && x->type->dtype != RT_int8) || !ir_type_is_known_tensor(r) ||
+        r->dtype != RT_int32 || x->type->rank < 2)
+        return false;
+    if (a == IR_A_INTEGER_LINEAR)
+        return w->type->rank == 2 && w->type->dims[1] > 0 && w->type->dims[0] > 0 &&
+               x->type->dims[x->type->rank - 1] == w->type->dims[1];
+    return x->type->rank >= 3 && x->type->rank <= 4 && w->type->rank == x->type->rank &&
+           rt_dim_is_constant(x->type->dims[1]) && ir_const_int(op->operands[6], &groups) && groups >= 1 &&
+           const_ints(m, op, "stride") && const_ints(m, op, "padding") &&
+           const_ints(m, op, "dilation") && x->type->dims[1] == w->type->dims[1] * groups;
+}
+
 static bool convolution_fits(ir_module *m, const ir_op *op) {
     const ir_value *x = ir_core_operand(m, op, "input"), *w = ir_core_operand(m, op, "weight");
     const ir_value *transposed = ir_core_operand(m, op, "transposed");
@@ -353,9 +379,9 @@ static bool convolution_fits(ir_module *m, const ir_op *op) {
 
 static bool pool_fits(ir_module *m, const ir_op *op, ir_anchor a) {
     const ir_value *x = op->operands[0];
-    if (!is_float_matrix(x) || x->type->rank < 3 || x->type->rank > 4 ||
-        !const_ints(m, op, "kernel_size") || !const_ints(m, op, "stride") ||
-        !const_ints(m, op, "padding"))
+    if (!ir_type_is_known_tensor(x->type) || x->type->dtype != op->results[0]->type->dtype ||
+        x->type->rank < 3 || x->type->rank > 4 || !const_ints(m, op, "kernel_size") ||
+        !const_ints(m, op, "stride") || !const_ints(m, op, "padding"))
         return false;
     if (a == IR_A_MAX_POOL)
         return const_ints(m, op, "dilation");
@@ -380,7 +406,11 @@ static bool sums_agree(ir_module *m, const ir_op *op, ir_anchor a) {
 
 static ir_kernel_form anchor_form(ir_module *m, const ir_op *op, ir_anchor a) {
     const ir_type *r = op->results[0]->type;
-    if (op->result_count != 1 || !ir_type_is_known_tensor(r) || r->dtype != RT_float32 || r->rank < 2)
+    if (a == IR_A_INTEGER_LINEAR || a == IR_A_INTEGER_CONVOLUTION)
+        return integer_fits(m, op, a) ? IR_FORM_CONTRACTION : IR_FORM_NONE;
+    bool is_bytes = r->kind == IR_TENSOR && (r->dtype == RT_uint8 || r->dtype == RT_int8);
+    if (op->result_count != 1 || !ir_type_is_known_tensor(r) || r->rank < 2 ||
+        (r->dtype != RT_float32 && !(is_bytes && a == IR_A_MAX_POOL)))
         return IR_FORM_NONE;
     if (a == IR_A_CONVOLUTION)
         return convolution_fits(m, op) && r->rank <= 4 ? IR_FORM_CONTRACTION : IR_FORM_NONE;

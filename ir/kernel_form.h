@@ -31,7 +31,7 @@ typedef enum ir_pointwise {
 ir_pointwise ir_pointwise_of(const ir_op *op); /* by name alone; COUNT: none of them */
 
 typedef enum ir_reduction {
-    IR_R_NONE, IR_R_SUM, IR_R_MEAN, IR_R_PROD, IR_R_AMAX, IR_R_AMIN, IR_R_MAX_DIM, IR_R_MIN_DIM,
+    IR_R_NONE, IR_R_SUM, IR_R_MEAN, IR_R_PROD, IR_R_AMAX, IR_R_AMIN, IR_R_AMINMAX, IR_R_MAX_DIM, IR_R_MIN_DIM,
     IR_R_ARGMAX, IR_R_ARGMIN, IR_R_ANY, IR_R_ALL, IR_R_SOFTMAX, IR_R_LOG_SOFTMAX,
     IR_R_LAYER_NORM, IR_R_GLOBAL_POOL
 } ir_reduction;
@@ -40,7 +40,8 @@ ir_reduction ir_reduction_of(const ir_op *op); /* by name alone */
 uint32_t ir_reduced_dims(ir_module *m, const ir_op *op);
 
 typedef enum ir_anchor {
-    IR_A_NONE, IR_A_LINEAR, IR_A_MATMUL, IR_A_ADDMM, IR_A_CONVOLUTION, IR_A_MAX_POOL, IR_A_AVG_POOL
+    IR_A_NONE, IR_A_LINEAR, IR_A_MATMUL, IR_A_ADDMM, IR_A_CONVOLUTION, IR_A_MAX_POOL, IR_A_AVG_POOL,
+    IR_A_INTEGER_LINEAR, IR_A_INTEGER_CONVOLUTION /* of bytes, sums in int32 */
 } ir_anchor;
 bool ir_is_concat(const ir_op *op); /* cat or stack, by name alone */
 bool ir_is_stack(const ir_op *op);

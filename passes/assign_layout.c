@@ -24,6 +24,11 @@ static bool is_image(const ir_type *t) {
     return false;
 }
 
+static bool is_over_images(ir_anchor a) {
+    return a == IR_A_CONVOLUTION || a == IR_A_INTEGER_CONVOLUTION || a == IR_A_MAX_POOL ||
+           a == IR_A_AVG_POOL;
+}
+
 /* [N, C, ...] as [N, ..., C]. */
 static bool moves_channels_last(ir_module *m, const ir_op *op) {
     int from[IR_STRIDED_MAX_RANK], rank = op->results[0]->type->rank;
@@ -41,7 +46,7 @@ static bool reads_plainly(ir_module *m, const ir_value *parameter) {
     for (size_t i = 0; i < parameter->use_count; i++) {
         const ir_op *user = parameter->uses[i].op;
         ir_anchor a = ir_anchor_of(user);
-        bool is_window = a == IR_A_CONVOLUTION || a == IR_A_MAX_POOL || a == IR_A_AVG_POOL;
+        bool is_window = is_over_images(a);
         bool is_first = parameter->uses[i].operand == 0;
         if (is_window && is_first)
             continue;
@@ -77,7 +82,7 @@ static bool only_kernels_read(ir_module *m, const ir_value *v) {
 static bool wants_channels_last(const ir_op *kernel) {
     for (const ir_op *op = kernel->regions[0]->first; op; op = op->next) {
         ir_anchor a = ir_anchor_of(op);
-        if (a == IR_A_CONVOLUTION || a == IR_A_MAX_POOL || a == IR_A_AVG_POOL)
+        if (is_over_images(a))
             return true;
     }
     for (size_t i = 0; i < kernel->operand_count; i++)

@@ -44,6 +44,7 @@ static const char *const order[] = {
     "decompose", /* library calls that came up on the way */
     "{",
     "infer_types", /* what was rewritten */
+    "open_quantized", /* nothing before looks into quantized operators; scales are constants by now */
     "fold_constants",
     "unroll_loops",
     "replace_aggregates",

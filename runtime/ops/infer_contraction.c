@@ -44,6 +44,11 @@ static ts_status product(const rt_infer_context *ic, const rt_fact *a, const rt_
 
 RULE(matmul) { return product(ic, &args[0], &args[1], false, outs); }
 RULE(linear) { return product(ic, &args[0], &args[1], true, outs); }
+RULE(integer_linear) {
+    TS_TRY(product(ic, &args[0], &args[1], true, outs));
+    outs[0].dtype = RT_int32;
+    return NULL;
+}
 RULE(addmm) { return product(ic, &args[1], &args[2], false, outs); }
 
 RULE(addbmm) {
@@ -231,6 +236,48 @@ static ts_status convolution(const rt_infer_context *ic, const rt_fact *args, co
 }
 
 RULE(conv) { return convolution(ic, args, &args[3], &args[4], &args[5], NULL, 0, &args[6], outs); }
+
+RULE(integer_convolution) {
+    TS_TRY(convolution(ic, args, &args[3], &args[4], &args[5], NULL, 0, &args[6], outs));
+    outs[0].dtype = RT_int32;
+    return NULL;
+}
+
+/* The layer of packed parameters (runtime/values/packed.h) over x; of 1d ones the weight has a height
+ * of 1. */
+static ts_status packed_convolution(const rt_infer_context *ic, const rt_fact *x,
+                                    const rt_fact *packed, rt_fact *out) {
+    if (packed->kind != RT_FACT_OTHER || !packed->count_known || packed->count != 9 || !packed->items ||
+        !rt_fact_has_shape(x) || !rt_fact_has_shape(&packed->items[1]))
+        return unknown(dtype_of(x), out);
+    rt_fact items[9], pair[2] = {*x, packed->items[1]};
+    const rt_fact *w = &packed->items[1];
+    for (int i = 0; i < 9; i++)
+        items[i] = packed->items[i];
+    if (x->rank == 3 && w->rank == 4 && w->dims[2] == 1) {
+        rt_dim *dims = rt_new_dims(ic, 3);
+        dims[0] = w->dims[0];
+        dims[1] = w->dims[1];
+        dims[2] = w->dims[3];
+        pair[1] = rt_fact_tensor(w->dtype, 3, dims);
+        for (int i = 3; i < 9; i++)
+            if (items[i].kind == RT_FACT_LIST && items[i].count_known && items[i].count == 2) {
+                items[i].items++;
+                items[i].count = 1;
+            }
+    }
+    int64_t transposed;
+    if (!rt_fact_int(&items[7], &transposed))
+        return unknown(dtype_of(x), out);
+    return convolution(ic, pair, &items[3], &items[4], &items[5], &items[8], transposed, &items[6], out);
+}
+
+RULE(quantized_conv) { return packed_convolution(ic, &args[0], &args[1], outs); }
+RULE(quantized_conv_dynamic) {
+    TS_TRY(packed_convolution(ic, &args[0], &args[1], outs));
+    outs[0].dtype = RT_float32;
+    return NULL;
+}
 
 RULE(conv_transpose) {
     return convolution(ic, args, &args[3], &args[4], &args[7], &args[5], 1, &args[6], outs);

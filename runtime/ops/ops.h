@@ -109,9 +109,9 @@ typedef struct rt_fact {
     rt_dtype dtype;    /* TENSOR: RT_DTYPE_UNKNOWN or known */
     int rank;          /* TENSOR: -1 or known */
     const rt_dim *dims; /* TENSOR: [rank] */
-    bool count_known;  /* LIST */
+    bool count_known;  /* LIST, OTHER */
     size_t count;
-    const struct rt_fact *items; /* LIST: [count], or NULL; if !count_known items[0] (when items is
+    const struct rt_fact *items; /* LIST, and OTHER of packed parameters (packed.h): [count], or NULL; if !count_known items[0] (when items is
                                     not NULL) holds for each element */
 } rt_fact;
 

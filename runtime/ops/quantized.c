@@ -232,13 +232,13 @@ static const struct {
     {"max_pool1d", RT_LIFT_SAME},
     {"max_pool2d", RT_LIFT_SAME},
     {"max_pool3d", RT_LIFT_SAME},
-    {"avg_pool1d", RT_LIFT_SAME},
-    {"avg_pool2d", RT_LIFT_SAME},
-    {"avg_pool3d", RT_LIFT_SAME},
-    {"adaptive_avg_pool1d", RT_LIFT_SAME},
-    {"adaptive_avg_pool2d", RT_LIFT_SAME},
-    {"adaptive_avg_pool3d", RT_LIFT_SAME},
-    {"mean", RT_LIFT_SAME},
+    {"avg_pool1d", RT_LIFT_MEAN},
+    {"avg_pool2d", RT_LIFT_MEAN},
+    {"avg_pool3d", RT_LIFT_MEAN},
+    {"adaptive_avg_pool1d", RT_LIFT_MEAN},
+    {"adaptive_avg_pool2d", RT_LIFT_MEAN},
+    {"adaptive_avg_pool3d", RT_LIFT_MEAN},
+    {"mean", RT_LIFT_MEAN},
     {"upsample_nearest1d", RT_LIFT_SAME},
     {"upsample_nearest2d", RT_LIFT_SAME},
     {"upsample_nearest3d", RT_LIFT_SAME},
@@ -299,13 +299,13 @@ static const rt_tensor *first_quantized(const rt_value *args, size_t count) {
     return NULL;
 }
 
-static ts_status as_floats(rt_value v, rt_value *out) {
+static ts_status as_floats(rt_value v, bool scaled, rt_value *out) {
     *out = rt_retain(v);
     if (is_quantized_value(v)) {
         rt_tensor *t;
         rt_release(*out);
         *out = rt_none();
-        TS_TRY(rt_dequantize(v.as.tensor, &t));
+        TS_TRY(unpack(v.as.tensor, scaled, &t));
         *out = rt_from_tensor(t);
     } else if (v.tag == RT_TAG_LIST && v.as.list->count &&
                is_quantized_value(v.as.list->items[0])) {
@@ -313,7 +313,7 @@ static ts_status as_floats(rt_value v, rt_value *out) {
         TS_TRY(rt_list_make(v.as.list->count, out));
         for (size_t i = 0; i < v.as.list->count; i++) {
             rt_value item = rt_none();
-            ts_status status = as_floats(v.as.list->items[i], &item);
+            ts_status status = as_floats(v.as.list->items[i], scaled, &item);
             if (!status)
                 status = rt_list_append(out->as.list, item);
             rt_release(item);
@@ -337,10 +337,12 @@ static ts_status requantize(const rt_tensor *like, rt_lift lift, rt_value *out) 
         zero_point = is_signed ? 0 : 128;
     }
     rt_tensor *q;
-    ts_status status = rt_quantize(out->as.tensor, scale, zero_point, rt_dtype_of(like), &q);
+    ts_status status = rt_quantize(out->as.tensor, lift == RT_LIFT_MEAN ? 1 : scale, zero_point,
+                                   rt_dtype_of(like), &q);
     rt_release(*out);
     *out = rt_none();
     TS_TRY(status);
+    q->scale = scale;
     *out = rt_from_tensor(q);
     return NULL;
 }
@@ -355,7 +357,7 @@ ts_status rt_lift_call(rt_lift lift, bool in_place, rt_kernel kernel, rt_context
         return ts_raise("RuntimeError", "the operator takes no tensor that is quantized per channel");
     ts_status status = NULL;
     for (size_t i = 0; i < count && !status; i++)
-        status = as_floats(args[i], &floats[i]);
+        status = as_floats(args[i], lift != RT_LIFT_MEAN, &floats[i]);
     if (!status)
         status = kernel(context, floats, outs);
     if (!status && in_place && is_quantized_value(args[0])) {

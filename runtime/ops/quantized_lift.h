@@ -7,6 +7,7 @@
 typedef enum rt_lift {
     RT_LIFT_NONE,
     RT_LIFT_SAME,          /* the result has the argument's scale */
+    RT_LIFT_MEAN,          /* so it has; the integers are averaged, then rounded, as PyTorch does */
     RT_LIFT_UNSIGNED_UNIT, /* results of 0 to 1: PyTorch's fixed scale */
     RT_LIFT_SIGNED_UNIT    /* results of -1 to 1 */
 } rt_lift;

@@ -359,6 +359,14 @@ static void choose(float low, float high, bool reduce_range, double *out_scale, 
     *out_scale = scale;
 }
 
+KERNEL(choose_scale) {
+    double scale;
+    int64_t zero;
+    choose((float)rt_as_double(args[0]), (float)rt_as_double(args[1]), args[2].as.i != 0, &scale, &zero);
+    outs[0] = rt_float(scale);
+    outs[1] = rt_int(zero);
+    return NULL;
+}
 
 TS_TARGET_CLONES
 static void span(const float *x, int64_t n, float *out_low, float *out_high) {
