@@ -179,6 +179,19 @@ static void add_dim(lowering *l, int d, kn_role role) {
     k->dim_count++;
 }
 
+/* Three channels innermost fill no vector: the dim around them does, and its elements are stored apart. */
+static int widen_vector(const lowering *l, const int *order, int last) {
+    enum { FEW = 4, MANY = 16 };
+    if (l->reduced || last < 0 || !rt_dim_is_constant(l->space[last]) || l->space[last] >= FEW)
+        return last;
+    int around = -1;
+    for (int i = 0; order[i] != last; i++)
+        if (l->space[order[i]] != 1)
+            around = order[i];
+    bool is_wide = around >= 0 && rt_dim_is_constant(l->space[around]) && l->space[around] >= MANY;
+    return is_wide ? around : last;
+}
+
 /* Dims of the space in the order of `reference`; the innermost becomes the vector dim. */
 static void add_dims(lowering *l, const ir_strided *reference) {
     int order[IR_STRIDED_MAX_RANK];
@@ -188,6 +201,7 @@ static void add_dims(lowering *l, const ir_strided *reference) {
     for (int i = 0; i < l->space_rank; i++) /* the innermost dim that is more than one element */
         if (last < 0 || l->space[order[i]] != 1)
             last = order[i];
+    last = widen_vector(l, order, last);
     l->k->reduces_vector = last >= 0 && (l->reduced & (1u << last));
     for (int i = 0; i < l->space_rank; i++)
         if (order[i] != last && !(l->reduced & (1u << order[i])))

@@ -230,16 +230,22 @@ static int byte_value(pointwise *p, const char *name) {
     return kn_cast(K, byte, RT_float32);
 }
 
-/* One rounding of product and sum, as fbgemm has it. */
+/* One rounding of product and sum, as fbgemm has it; or the product's alone. */
 static int emit_quantize_bytes(pointwise *p) {
     lowering *l = p->l;
-    double scale;
+    double scale, shift = 1;
+    bool rounds_first;
+    const ir_value *first = ir_core_operand(l->ir, p->op, "rounds_first");
+    if (!first || !ir_const_bool(first, &rounds_first))
+        return fail(p, "a rounding that is not known");
     int x = argument(p, "self", RT_float32), zero = argument(p, "zero_point", RT_float32);
     int inverse = const_of(p, "scale", &scale)
                       ? kn_constant_number(K, RT_float32, (double)(1.0f / (float)scale))
                       : OP1(reciprocal, argument(p, "scale", RT_float32));
-    bool is_signed = p->result == RT_int8;
-    return to_byte(p, OP1(round, OP3(fma, x, inverse, zero)), is_signed ? -128 : 0, is_signed ? 127 : 255);
+    int rounded = rounds_first ? OP1(round, OP2(mul, x, inverse)) : OP1(round, OP3(fma, x, inverse, zero));
+    if (rounds_first && !(const_of(p, "zero_point", &shift) && shift == 0))
+        rounded = OP2(add, rounded, zero);
+    return to_byte(p, rounded, p->result == RT_int8 ? -128 : 0, p->result == RT_int8 ? 127 : 255);
 }
 
 static int emit_dequantize_bytes(pointwise *p) {

@@ -92,6 +92,17 @@ static bool wants_channels_last(const ir_op *kernel) {
     return false;
 }
 
+/* Products of bytes copy pixels: as runs where channels are innermost, else byte by byte. */
+static bool feeds_bytes(const ir_value *v) {
+    for (size_t i = 0; i < v->use_count; i++) {
+        const ir_value *p = v->uses[i].op->regions[0]->parameters[v->uses[i].operand];
+        for (size_t j = 0; j < p->use_count; j++)
+            if (ir_anchor_of(p->uses[j].op) == IR_A_INTEGER_CONVOLUTION)
+                return true;
+    }
+    return false;
+}
+
 /* A result that is stored through views is not an image of the kernel's own. */
 static bool is_stored_plainly(const ir_op *kernel, size_t result) {
     const ir_value *v = kernel->regions[0]->last->operands[result];
@@ -105,11 +116,11 @@ static void assign_block(pass_context *ctx, ir_module *m, ir_block *block, int d
                 assign_block(ctx, m, op->regions[i], depth + 1);
             continue;
         }
-        if (!wants_channels_last(op))
-            continue;
+        bool wants = wants_channels_last(op);
         for (size_t r = 0; r < op->result_count; r++) {
             ir_value *v = op->results[r];
-            if (!is_image(v->type) || !is_stored_plainly(op, r) || !only_kernels_read(m, v))
+            if (!is_image(v->type) || !is_stored_plainly(op, r) || !only_kernels_read(m, v) ||
+                !(wants || feeds_bytes(v)))
                 continue;
             const ir_type *t = ir_type_tensor(m, v->type->dtype, v->type->rank, v->type->dims,
                                               IR_LAYOUT_CHANNELS_LAST);

@@ -11,8 +11,8 @@
  * whole operator gives. Dynamic layers choose a scale, round their input and multiply bytes.
  *
  * Needs: infer_types (dtype, rank). Leaves alone: quantized tensors of unknown scale, by channels, of
- * int32, or that are written to; transposed and 3d convolutions; weights that are no bytes about
- * their zero point. Why after open_operators: library calls are inlined. */
+ * int32, or that are written to; layers over unknown sizes (no kernel holds them); transposed and 3d
+ * convolutions; weights that are no bytes about their zero point. Why after open_operators: library calls are inlined. */
 #include <math.h>
 #include <string.h>
 
@@ -101,9 +101,9 @@ static ir_value *dequantize(opener *o, const quantum *q, double scale, const ir_
 }
 
 static ir_value *quantize(opener *o, ir_value *x, double scale, int64_t zero_point, rt_dtype dtype) {
-    ir_value *args[4] = {x, ir_build_float(&o->b, scale), ir_build_int(&o->b, zero_point),
-                         ir_build_int(&o->b, dtype)};
-    return core(o, OP_quantize_bytes, with_dtype(o, x->type, dtype), args, 4);
+    ir_value *args[5] = {x, ir_build_float(&o->b, scale), ir_build_int(&o->b, zero_point),
+                         ir_build_int(&o->b, dtype), ir_build_bool(&o->b, false)};
+    return core(o, OP_quantize_bytes, with_dtype(o, x->type, dtype), args, 5);
 }
 
 /* The bytes of q under another scale. */
@@ -372,7 +372,7 @@ static bool open_layer(opener *o, ir_op *op, bool is_linear, bool relu, size_t s
     const quantum *x = quantum_of(o, op->operands[0]);
     layer l;
     quantum q;
-    if (!x || !read_layer(op->operands[1], is_linear ? "linear" : "conv", is_linear ? 3 : 9, &l) ||
+    if (!x || !ir_type_is_known_tensor(x->bytes->type) || !read_layer(op->operands[1], is_linear ? "linear" : "conv", is_linear ? 3 : 9, &l) ||
         !target_of(op, scale, scale + 1, x->dtype, &q) || !scale_is_usable(x->scale))
         return false;
     double in_scale = x->scale;
@@ -397,15 +397,16 @@ static ir_value *choose(opener *o, ir_value *x, ir_value *reduce_range, ir_value
     ir_op *chosen = ir_build_core(&o->b, OP_choose_scale, args, 3);
     *out_scale = chosen->results[0];
     *out_zero_point = chosen->results[1];
-    ir_value *parts[4] = {x, *out_scale, *out_zero_point, ir_build_int(&o->b, RT_uint8)};
-    return core(o, OP_quantize_bytes, with_dtype(o, x->type, RT_uint8), parts, 4);
+    ir_value *parts[5] = {x, *out_scale, *out_zero_point, ir_build_int(&o->b, RT_uint8),
+                          ir_build_bool(&o->b, false)};
+    return core(o, OP_quantize_bytes, with_dtype(o, x->type, RT_uint8), parts, 5);
 }
 
 static bool open_dynamic(opener *o, ir_op *op, const ir_value *packed, ir_value *reduce_range, bool is_linear,
                          bool relu) {
     ir_value *x = op->operands[0], *scale, *zero;
     layer l;
-    if (!is_float_tensor(x) || x->type->rank < 2 ||
+    if (!is_float_tensor(x) || x->type->rank < 2 || !ir_type_is_known_tensor(x->type) ||
         !read_layer(packed, is_linear ? "linear" : "conv", is_linear ? 3 : 9, &l))
         return false;
     if (is_linear && l.weight->dtype == RT_float32) { /* of half precision: nothing is rounded here */

@@ -11,6 +11,17 @@ def _requantize(x: Tensor, like: Tensor, scale: float, zero_point: int) -> Tenso
     return torch.quantize_per_tensor(x, scale, zero_point, like.dtype)
 
 
+# Arithmetic rounds to steps of the scale, then adds the zero point.
+def _round_to(x: Tensor, like: Tensor, scale: float, zero_point: int) -> Tensor:
+    if like.dtype == torch.quint8:
+        return torch._make_per_tensor_quantized_tensor(torch._quantize_bytes(x, scale, zero_point, torch.uint8, True),
+                                                       scale, zero_point)
+    if like.dtype == torch.qint8:
+        return torch._make_per_tensor_quantized_tensor(torch._quantize_bytes(x, scale, zero_point, torch.int8, True),
+                                                       scale, zero_point)
+    return torch.quantize_per_tensor(x, scale, zero_point, like.dtype)
+
+
 def _requantize_same(x: Tensor, like: Tensor) -> Tensor:
     return torch.quantize_per_tensor(x, torch.q_scale(like), torch.q_zero_point(like), like.dtype)
 
@@ -62,19 +73,35 @@ def fake_quantize_per_channel_affine(self: Tensor, scale: Tensor, zero_point: Te
 
 # ---- arithmetic ----
 def quantized_add(qa: Tensor, qb: Tensor, scale: float, zero_point: int) -> Tensor:
-    return _requantize(torch.dequantize(qa) + torch.dequantize(qb), qa, scale, zero_point)
+    return _round_to(torch.dequantize(qa) + torch.dequantize(qb), qa, scale, zero_point)
 
 
 def quantized_add_relu(qa: Tensor, qb: Tensor, scale: float, zero_point: int) -> Tensor:
-    return _requantize(torch.relu(torch.dequantize(qa) + torch.dequantize(qb)), qa, scale, zero_point)
+    return _round_to(torch.relu(torch.dequantize(qa) + torch.dequantize(qb)), qa, scale, zero_point)
+
+
+# The product of the integers, exact, times one factor made of float32.
+def _product(qa: Tensor, qb: Tensor, scale: float, zero_point: int, relu: bool) -> Tensor:
+    if qa.dtype == torch.qint32 or qb.dtype != qa.dtype:
+        y = torch.dequantize(qa) * torch.dequantize(qb)
+        return _requantize(torch.relu(y) if relu else y, qa, scale, zero_point)
+    factor = torch.tensor([torch.q_scale(qa)]) * torch.tensor([torch.q_scale(qb)]) * (1.0 / torch.tensor([scale]))
+    a = torch.int_repr(qa).to(torch.int32) - torch.q_zero_point(qa)
+    b = torch.int_repr(qb).to(torch.int32) - torch.q_zero_point(qb)
+    lowest, _ = _limits(qa)
+    if relu:
+        lowest = max(lowest, zero_point)
+    dtype = torch.uint8 if qa.dtype == torch.quint8 else torch.int8
+    return torch._make_per_tensor_quantized_tensor(
+        torch._requantize(a * b, torch.zeros(1), factor, zero_point, lowest, dtype), scale, zero_point)
 
 
 def quantized_mul(qa: Tensor, qb: Tensor, scale: float, zero_point: int) -> Tensor:
-    return _requantize(torch.dequantize(qa) * torch.dequantize(qb), qa, scale, zero_point)
+    return _product(qa, qb, scale, zero_point, False)
 
 
 def quantized_mul_relu(qa: Tensor, qb: Tensor, scale: float, zero_point: int) -> Tensor:
-    return _requantize(torch.relu(torch.dequantize(qa) * torch.dequantize(qb)), qa, scale, zero_point)
+    return _product(qa, qb, scale, zero_point, True)
 
 
 def quantized_matmul(qa: Tensor, qb: Tensor, scale: float, zero_point: int) -> Tensor:
@@ -232,7 +259,8 @@ def quantized_leaky_relu(qx: Tensor, negative_slope: number, inplace: bool, outp
 
 
 def quantized_hardswish(input: Tensor, output_scale: float, output_zero_point: int) -> Tensor:
-    return _requantize(torch.nn.functional.hardswish(torch.dequantize(input)), input, output_scale, output_zero_point)
+    x = torch.dequantize(input)
+    return _round_to(x * torch.clamp(x + 3.0, 0.0, 6.0) / 6.0, input, output_scale, output_zero_point)
 
 
 def quantized_sigmoid(qx: Tensor, output_scale: float, output_zero_point: int) -> Tensor:
@@ -637,26 +665,60 @@ def _quantized_layers(data: Tensor, sizes: List[int], h0: Tensor, c0: Tensor, pa
     return x, torch.stack(hs), torch.stack(cs)
 
 
-def _steps_first(input: Tensor, batch_first: bool) -> Tuple[Tensor, List[int]]:
+# The same where all rows move at every step: x is [steps, rows, features].
+def _quantized_steps(x: Tensor, cell: Capsule, h: Tensor, c: Tensor, kind: int,
+                     reverse: bool) -> Tuple[Tensor, Tensor, Tensor]:
+    steps = x.size(0)
+    gates = torch._quantized_cell(x, cell, False)
+    outputs: List[Tensor] = []
+    for n in range(steps):
+        i = gates[steps - 1 - n if reverse else n]
+        g = torch._quantized_cell(h, cell, True)
+        if kind == 0:
+            both = g + i
+            a, b, m, o = both.chunk(4, 1)
+            c = torch.sigmoid(b) * c + torch.sigmoid(a) * torch.tanh(m)
+            h = torch.sigmoid(o) * torch.tanh(c)
+        else:
+            i0, i1, i2 = i.chunk(3, 1)
+            g0, g1, g2 = g.chunk(3, 1)
+            update = torch.sigmoid(g1 + i1)
+            fresh = torch.tanh(i2 + g2 * torch.sigmoid(g0 + i0))
+            h = (h - fresh) * update + fresh
+        outputs.append(h)
+    if reverse:
+        outputs.reverse()
+    return torch.stack(outputs), h, c
+
+
+def _quantized_stack(input: Tensor, h0: Tensor, c0: Tensor, params: List[Capsule], num_layers: int, dropout: float,
+                     train: bool, bidirectional: bool, batch_first: bool, kind: int) -> Tuple[Tensor, Tensor, Tensor]:
+    directions = 2 if bidirectional else 1
+    if len(params) != num_layers * directions:
+        raise RuntimeError("expected packed parameters for each layer and direction")
+    hs: List[Tensor] = []
+    cs: List[Tensor] = []
     x = input.transpose(0, 1) if batch_first else input
-    sizes: List[int] = []
-    for t in range(x.size(0)):
-        sizes.append(x.size(1))
-    return x.reshape(x.size(0) * x.size(1), x.size(2)), sizes
-
-
-def _steps_back(y: Tensor, input: Tensor, batch_first: bool) -> Tensor:
-    if batch_first:
-        return y.reshape(input.size(1), input.size(0), y.size(1)).transpose(0, 1)
-    return y.reshape(input.size(0), input.size(1), y.size(1))
+    for layer in range(num_layers):
+        at = layer * directions
+        y, h, c = _quantized_steps(x, params[at], h0[at], c0[at], kind, False)
+        hs.append(h)
+        cs.append(c)
+        if bidirectional:
+            back, h, c = _quantized_steps(x, params[at + 1], h0[at + 1], c0[at + 1], kind, True)
+            hs.append(h)
+            cs.append(c)
+            y = torch.cat([y, back], 2)
+        x = y
+        if dropout != 0.0 and train and layer < num_layers - 1:
+            x = torch.dropout(x, dropout, True)
+    return x.transpose(0, 1) if batch_first else x, torch.stack(hs), torch.stack(cs)
 
 
 def quantized_lstm__input(input: Tensor, hx: List[Tensor], params: List[Capsule], has_biases: bool, num_layers: int,
                           dropout: float, train: bool, bidirectional: bool, batch_first: bool, *,
                           dtype: Optional[int] = None, use_dynamic: bool = False) -> Tuple[Tensor, Tensor, Tensor]:
-    x, sizes = _steps_first(input, batch_first)
-    y, h, c = _quantized_layers(x, sizes, hx[0], hx[1], params, num_layers, dropout, train, bidirectional, 0)
-    return _steps_back(y, input, batch_first), h, c
+    return _quantized_stack(input, hx[0], hx[1], params, num_layers, dropout, train, bidirectional, batch_first, 0)
 
 
 def quantized_lstm__data(data: Tensor, batch_sizes: Tensor, hx: List[Tensor], params: List[Capsule], has_biases: bool,
@@ -668,9 +730,8 @@ def quantized_lstm__data(data: Tensor, batch_sizes: Tensor, hx: List[Tensor], pa
 
 def quantized_gru__input(input: Tensor, hx: Tensor, params: List[Capsule], has_biases: bool, num_layers: int,
                          dropout: float, train: bool, bidirectional: bool, batch_first: bool) -> Tuple[Tensor, Tensor]:
-    x, sizes = _steps_first(input, batch_first)
-    y, h, _ = _quantized_layers(x, sizes, hx, hx, params, num_layers, dropout, train, bidirectional, 1)
-    return _steps_back(y, input, batch_first), h
+    y, h, _ = _quantized_stack(input, hx, hx, params, num_layers, dropout, train, bidirectional, batch_first, 1)
+    return y, h
 
 
 def quantized_gru__data(data: Tensor, batch_sizes: Tensor, hx: Tensor, params: List[Capsule], has_biases: bool,

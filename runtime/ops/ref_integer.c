@@ -146,15 +146,37 @@ KERNEL(integer_convolution) {
 
 /* ---- roundings ---- */
 
+/* x / scale to the nearest integer, then the zero point: what PyTorch's arithmetic on quantized tensors
+ * does, where quantize_per_tensor rounds once after both. */
+static ts_status round_first(rt_tensor *x, double scale, int64_t zero_point, rt_dtype dtype, rt_tensor **out) {
+    rt_tensor *floats;
+    TS_TRY(rt_dequantize(x, &floats)); /* float32, dense */
+    ts_status status = rt_tensor_make(dtype, floats->sizes, floats->rank, out);
+    float inverse = 1.0f / (float)scale, zero = (float)zero_point;
+    float low = dtype == RT_int8 ? -128 : 0, high = dtype == RT_int8 ? 127 : 255;
+    for (int64_t i = 0; !status && i < floats->element_count; i++) {
+        float v = rintf(((const float *)floats->data)[i] * inverse) + zero;
+        v = v < high ? v : high;
+        v = v > low ? v : low;
+        ((uint8_t *)(*out)->data)[i] = (uint8_t)(int32_t)v;
+    }
+    rt_tensor_release(floats);
+    return status;
+}
+
 KERNEL(quantize_bytes) {
     rt_tensor *x, *y;
     rt_dtype dtype = (rt_dtype)args[3].as.i;
     TS_TRY(rt_need_tensor(args[0], &x));
     if (dtype != RT_uint8 && dtype != RT_int8)
         return ts_raise("RuntimeError", "expected uint8 or int8, found %s", rt_dtype_name(dtype));
-    TS_TRY(rt_quantize(x, rt_as_double(args[1]), rt_as_int(args[2]),
-                       dtype == RT_int8 ? RT_qint8 : RT_quint8, &y));
-    y->dtype = dtype;
+    if (args[4].as.i) {
+        TS_TRY(round_first(x, rt_as_double(args[1]), rt_as_int(args[2]), dtype, &y));
+    } else {
+        TS_TRY(rt_quantize(x, rt_as_double(args[1]), rt_as_int(args[2]),
+                           dtype == RT_int8 ? RT_qint8 : RT_quint8, &y));
+        y->dtype = dtype;
+    }
     outs[0] = rt_from_tensor(y);
     return NULL;
 }

@@ -257,6 +257,26 @@ START_TEST(roundings) {
     check_text("func @forward(%x: float32[5,37]) -> uint8[5,37] entry {\n"
                "  %a = _quantize_bytes(%x, 0.0078125, 13, 0) : uint8[5,37]\n"
                "  return %a\n}\n", 0);
+    check_text("func @forward(%x: float32[5,37]) -> uint8[5,37] entry {\n"
+               "  %a = _quantize_bytes(%x, 0.0625, 13, 0, true) : uint8[5,37]\n"
+               "  return %a\n}\n", 0);
+    check_text("func @forward(%x: uint8[5,37], %y: uint8[5,37]) -> uint8[5,37] entry {\n"
+               "  %z = const tensor(float32[1], [0]) : float32[1]\n"
+               "  %m = const tensor(float32[1], [0.0123]) : float32[1]\n"
+               "  %a = to.dtype(%x, 3) : int32[5,37]\n"
+               "  %b = to.dtype(%y, 3) : int32[5,37]\n"
+               "  %c = sub.Scalar(%a, 7, 1) : int32[5,37]\n"
+               "  %d = mul.Tensor(%c, %b) : int32[5,37]\n"
+               "  %e = _requantize(%d, %z, %m, 5, 9, 0) : uint8[5,37]\n"
+               "  return %e\n}\n", 0);
+    check_text("func @forward(%x: float32[1,3,20,33]) -> int8[1,5,20,33] entry {\n"
+               "  %a = _quantize_bytes(%x, 0.0625, 13, 1) : int8[1,3,20,33]\n"
+               "  %w = const @w_5_3_1_1 : int8[5,3,1,1]\n"
+               "  %s = _integer_convolution(%a, %w, 13, [1, 1], [0, 0], [1, 1], 1) : int32[1,5,20,33]\n"
+               "  %k = const @f_5_1_1 : float32[5,1,1]\n"
+               "  %m = const tensor(float32[1], [0.0123]) : float32[1]\n"
+               "  %r = _requantize(%s, %k, %m, 5, -128, 1) : int8[1,5,20,33]\n"
+               "  return %r\n}\n", 0);
     check_text("func @forward(%x: float32[3,7]) -> int8[3,7] entry {\n"
                "  %a = _quantize_bytes(%x, 0.25, -5, 1) : int8[3,7]\n"
                "  %b = clamp_min(%a, -5) : int8[3,7]\n"
