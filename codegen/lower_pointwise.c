@@ -251,7 +251,18 @@ static int emit_quantize_bytes(pointwise *p) {
 static int emit_dequantize_bytes(pointwise *p) {
     lowering *l = p->l;
     double zero = 1, scale = 0;
+    bool is_fused;
+    const ir_value *fused = ir_core_operand(l->ir, p->op, "fused");
+    if (!fused || !ir_const_bool(fused, &is_fused))
+        return fail(p, "a rounding that is not known");
     int x = byte_value(p, "self");
+    if (is_fused) {
+        if (!const_of(p, "zero_point", &zero) || !const_of(p, "scale", &scale))
+            return fail(p, "a scale that is not constant");
+        float step = (float)scale;
+        return OP3(fma, x, kn_constant_number(K, RT_float32, (double)step),
+                   kn_constant_number(K, RT_float32, (double)(-(float)zero * step)));
+    }
     if (!const_of(p, "zero_point", &zero) || zero != 0)
         x = OP2(sub, x, argument(p, "zero_point", RT_float32));
     return const_of(p, "scale", &scale) && scale == 1 ? x : OP2(mul, x, argument(p, "scale", RT_float32));

@@ -96,8 +96,9 @@ static ir_value *core(opener *o, rt_op op, const ir_type *type, ir_value *const 
 }
 
 static ir_value *dequantize(opener *o, const quantum *q, double scale, const ir_type *like) {
-    ir_value *args[3] = {q->bytes, ir_build_float(&o->b, scale), ir_build_int(&o->b, q->zero_point)};
-    return core(o, OP_dequantize_bytes, with_dtype(o, like, RT_float32), args, 3);
+    ir_value *args[4] = {q->bytes, ir_build_float(&o->b, scale), ir_build_int(&o->b, q->zero_point),
+                         ir_build_bool(&o->b, false)};
+    return core(o, OP_dequantize_bytes, with_dtype(o, like, RT_float32), args, 4);
 }
 
 static ir_value *quantize(opener *o, ir_value *x, double scale, int64_t zero_point, rt_dtype dtype) {

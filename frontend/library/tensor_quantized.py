@@ -72,12 +72,18 @@ def fake_quantize_per_channel_affine(self: Tensor, scale: Tensor, zero_point: Te
 
 
 # ---- arithmetic ----
+def _values(q: Tensor) -> Tensor:
+    if q.dtype == torch.qint32:
+        return torch.dequantize(q)
+    return torch._dequantize_bytes(torch.int_repr(q), torch.q_scale(q), torch.q_zero_point(q), True)
+
+
 def quantized_add(qa: Tensor, qb: Tensor, scale: float, zero_point: int) -> Tensor:
-    return _round_to(torch.dequantize(qa) + torch.dequantize(qb), qa, scale, zero_point)
+    return _round_to(_values(qa) + _values(qb), qa, scale, zero_point)
 
 
 def quantized_add_relu(qa: Tensor, qb: Tensor, scale: float, zero_point: int) -> Tensor:
-    return _round_to(torch.relu(torch.dequantize(qa) + torch.dequantize(qb)), qa, scale, zero_point)
+    return _round_to(torch.relu(_values(qa) + _values(qb)), qa, scale, zero_point)
 
 
 # The product of the integers, exact, times one factor made of float32.

@@ -181,15 +181,18 @@ KERNEL(quantize_bytes) {
     return NULL;
 }
 
+/* (q - zero_point) * scale; fused: q * scale - zero_point * scale, with one rounding of product and sum, as
+ * PyTorch's arithmetic on quantized tensors has it. */
 KERNEL(dequantize_bytes) {
     rt_tensor *x, *y;
     TS_TRY(need_bytes(args[0], &x));
     TS_TRY(rt_tensor_make(RT_float32, x->sizes, x->rank, &y));
     float scale = (float)rt_as_double(args[1]), zero = (float)rt_as_int(args[2]), *to = y->data;
     rt_cursor c;
-    for (rt_cursor_start(&c, x); c.left; rt_cursor_next(&c))
-        *to++ = ((float)(x->dtype == RT_int8 ? *(const int8_t *)c.data : *(const uint8_t *)c.data) - zero) *
-                scale;
+    for (rt_cursor_start(&c, x); c.left; rt_cursor_next(&c)) {
+        float q = (float)(x->dtype == RT_int8 ? *(const int8_t *)c.data : *(const uint8_t *)c.data);
+        *to++ = args[3].as.i ? fmaf(q, scale, -zero * scale) : (q - zero) * scale;
+    }
     outs[0] = rt_from_tensor(y);
     return NULL;
 }

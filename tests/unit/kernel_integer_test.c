@@ -281,6 +281,9 @@ START_TEST(roundings) {
                "  %a = _quantize_bytes(%x, 0.25, -5, 1) : int8[3,7]\n"
                "  %b = clamp_min(%a, -5) : int8[3,7]\n"
                "  return %b\n}\n", 0);
+    check_text("func @forward(%x: uint8[5,37]) -> float32[5,37] entry {\n"
+               "  %a = _dequantize_bytes(%x, 0.0731, 77, true) : float32[5,37]\n"
+               "  return %a\n}\n", 0);
     check_text("func @forward(%x: uint8[2,6,9,9]) -> uint8[2,6,1,1] entry {\n"
                "  %a = _dequantize_bytes(%x, 1.0, 77) : float32[2,6,9,9]\n"
                "  %b = adaptive_avg_pool2d(%a, [1, 1]) : float32[2,6,1,1]\n"
