@@ -44,8 +44,10 @@ static ts_status product(const rt_infer_context *ic, const rt_fact *a, const rt_
 
 RULE(matmul) { return product(ic, &args[0], &args[1], false, outs); }
 RULE(linear) { return product(ic, &args[0], &args[1], true, outs); }
-RULE(integer_linear) {
-    TS_TRY(product(ic, &args[0], &args[1], true, outs));
+RULE(integer_linear) { /* bytes, signed or not */
+    rt_fact w = args[1];
+    w.dtype = args[0].kind == RT_FACT_TENSOR ? args[0].dtype : w.dtype;
+    TS_TRY(product(ic, &args[0], &w, true, outs));
     outs[0].dtype = RT_int32;
     return NULL;
 }
@@ -238,7 +240,9 @@ static ts_status convolution(const rt_infer_context *ic, const rt_fact *args, co
 RULE(conv) { return convolution(ic, args, &args[3], &args[4], &args[5], NULL, 0, &args[6], outs); }
 
 RULE(integer_convolution) {
-    TS_TRY(convolution(ic, args, &args[3], &args[4], &args[5], NULL, 0, &args[6], outs));
+    rt_fact pair[2] = {args[0], args[1]};
+    pair[1].dtype = dtype_of(&args[0]);
+    TS_TRY(convolution(ic, pair, &args[3], &args[4], &args[5], NULL, 0, &args[6], outs));
     outs[0].dtype = RT_int32;
     return NULL;
 }
@@ -269,6 +273,7 @@ static ts_status packed_convolution(const rt_infer_context *ic, const rt_fact *x
     int64_t transposed;
     if (!rt_fact_int(&items[7], &transposed))
         return unknown(dtype_of(x), out);
+    pair[1].dtype = x->dtype;
     return convolution(ic, pair, &items[3], &items[4], &items[5], &items[8], transposed, &items[6], out);
 }
 

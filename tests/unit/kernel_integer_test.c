@@ -147,14 +147,16 @@ static void check_equal(const tsrt_value *a, const tsrt_value *b, const char *le
 }
 
 static void check_text(const char *text, int64_t letter) {
-    static const char *const levels[] = {"x86-64-v2", "x86-64-v3", "x86-64-v4", "x86-64-v4-bf16", "native"};
+    static const char *const levels[] = {"native", "x86-64-v3", "x86-64-v4"};
+    const cg_target_info *native = cg_target_find(TS_STR("native"));
     for (int fill_number = 0; fill_number < CONTENTS; fill_number++) {
         filling = (content)fill_number;
         tsrt_value *expected = run_text(text, "native", false, letter);
         for (size_t k = 0; k < sizeof levels / sizeof *levels; k++) {
             const cg_target_info *level = cg_target_find(ts_str_of(levels[k]));
-            if (!cg_target_runs_here(level) || !level->has_fma)
-                continue;
+            if (!cg_target_runs_here(level) || !level->has_fma ||
+                (k > 0 && level->vector_bytes == native->vector_bytes && level->has_vnni == native->has_vnni))
+                continue; /* the same code again */
             tsrt_value *got = run_text(text, levels[k], true, letter);
             check_equal(expected, got, levels[k]);
             tsrt_value_release(got);
