@@ -9,7 +9,8 @@
 #include "codegen/tuning.h"
 #include "ir/ir.h"
 
-typedef enum cg_level { CG_X86_64_V2, CG_X86_64_V3, CG_X86_64_V4, CG_X86_64_V4_BF16, CG_NATIVE,
+typedef enum cg_level { CG_X86_64_V2, CG_X86_64_V3, CG_X86_64_V4, CG_X86_64_V4_VNNI,
+                        CG_X86_64_V4_BF16, CG_NATIVE,
                         CG_AARCH64 } cg_level;
 
 typedef struct cg_target_info { /* one row per level: codegen/targets.c */

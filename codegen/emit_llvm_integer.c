@@ -12,7 +12,9 @@
  * subtraction and a store for 16 terms, the product columns / 8 instructions a term. With VNNI a row
  * is copied as bytes and four terms go into vpdpbusd; the zero point times the sum of each column is
  * taken off at the end. */
+#include "codegen/compile_llvm.h"
 #include "codegen/emit_llvm_contraction.h"
+#include "runtime/format/tsm.h"
 
 #include <string.h>
 
@@ -345,6 +347,29 @@ static LLVMValueRef multiply_pairs(kn_emitter *e, LLVMValueRef a, LLVMValueRef b
     return sum;
 }
 
+/* sum plus the four products of unsigned bytes of a and signed ones of b in each lane: vpdpbusd, or, at
+ * a level that has no such instruction, the same spelt out. */
+static LLVMValueRef multiply_fours(kn_emitter *e, LLVMValueRef a, LLVMValueRef b, LLVMValueRef sum) {
+    if (cg_target_features(e->unit->target) & TSM_CPU_AVX512_VNNI) {
+        LLVMValueRef args[3] = {sum, a, b};
+        return kn_intrinsic(e, "llvm.x86.avx512.vpdpbusd.512", NULL, 0, args, 3);
+    }
+    LLVMTypeRef bytes = integers(e, 1, 4 * e->width), wide = integers(e, 4, e->width);
+    LLVMValueRef u = LLVMBuildBitCast(e->b, a, bytes, ""), s = LLVMBuildBitCast(e->b, b, bytes, "");
+    for (int part = 0; part < 4; part++) {
+        LLVMValueRef lanes[64];
+        for (int i = 0; i < e->width; i++)
+            lanes[i] = LLVMConstInt(e->unit->i32, (unsigned)(4 * i + part), 0);
+        LLVMValueRef some = LLVMConstVector(lanes, (unsigned)e->width);
+        LLVMValueRef x = LLVMBuildShuffleVector(e->b, u, LLVMGetUndef(bytes), some, "");
+        LLVMValueRef y = LLVMBuildShuffleVector(e->b, s, LLVMGetUndef(bytes), some, "");
+        LLVMValueRef product = LLVMBuildMul(e->b, LLVMBuildZExt(e->b, x, wide, ""),
+                                            LLVMBuildSExt(e->b, y, wide, ""), "");
+        sum = LLVMBuildAdd(e->b, sum, product, "");
+    }
+    return sum;
+}
+
 /* Four terms of 16 columns, from pairs to fours. */
 static LLVMValueRef dot_columns(kn_emitter *e, LLVMValueRef at) {
     LLVMValueRef pairs = load(e, integers(e, 2, 2 * KN_PANEL), at, 1), lanes[2 * KN_PANEL];
@@ -383,8 +408,8 @@ static void emit_step(kn_emitter *e, const integer_pieces *x, int rows, int vect
             if (!p->has_dot)
                 a = LLVMBuildBitCast(e->b, a, integers(e, 2, 2 * e->width), "");
             for (int j = 0; j < vectors; j++) {
-                LLVMValueRef *sum = &sums[i * vectors + j], args[3] = {*sum, a, columns[j]};
-                *sum = p->has_dot ? kn_intrinsic(e, "llvm.x86.avx512.vpdpbusd.512", NULL, 0, args, 3)
+                LLVMValueRef *sum = &sums[i * vectors + j];
+                *sum = p->has_dot ? multiply_fours(e, a, columns[j], *sum)
                                   : LLVMBuildAdd(e->b, *sum, multiply_pairs(e, a, columns[j]), "");
             }
         }

@@ -150,8 +150,8 @@ bool kn_fits_registers(const kn_kernel *k, int accumulators) {
     int cost = 0;
     for (int i = 0; i < k->node_count; i++) {
         const kn_node *n = &k->nodes[i];
-        if (!n->is_needed || n->code == KN_CONSTANT || n->code == KN_TILE)
-            continue;
+        if (!n->is_needed || n->code == KN_CONSTANT || n->code == KN_TILE || n->code == KN_lt || n->code == KN_gt)
+            continue; /* a comparison and its selection are one instruction */
         cost += kn_scalar_is_heavy(n->code) ? 40 : 1;
     }
     return cost * accumulators <= 400;

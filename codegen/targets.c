@@ -8,8 +8,10 @@ static const cg_target_info targets[] = {
     {CG_X86_64_V3, "x86-64-v3", X86, "x86-64-v3", "", 32, 16, true, false, false},
     /* LLVM prefers 256 bits on the generic v4; kernels choose their width themselves. */
     {CG_X86_64_V4, "x86-64-v4", X86, "x86-64-v4", "-prefer-256-bit", 64, 32, true, false, false},
-    {CG_X86_64_V4_BF16, "x86-64-v4-bf16", X86, "x86-64-v4", "-prefer-256-bit,+avx512bf16", 64, 32,
-     true, true, false},
+    {CG_X86_64_V4_VNNI, "x86-64-v4-vnni", X86, "x86-64-v4", "-prefer-256-bit,+avx512vnni", 64, 32, true,
+     false, true},
+    {CG_X86_64_V4_BF16, "x86-64-v4-bf16", X86, "x86-64-v4", "-prefer-256-bit,+avx512bf16", 64, 32, true,
+     true, false},
     {CG_AARCH64, "aarch64", "aarch64-unknown-linux-gnu", "generic", "+neon", 16, 32, true, false, false},
 };
 
@@ -18,9 +20,12 @@ static const cg_target_info targets[] = {
 static const cg_target_info natives[] = {
     {CG_NATIVE, "native", X86, "x86-64-v2", "", 16, 16, false, false, false},
     {CG_NATIVE, "native", X86, "x86-64-v3", "", 32, 16, true, false, false},
-    {CG_NATIVE, "native", X86, "x86-64-v4", "-prefer-256-bit", 64, 32, true, false, false},
-    {CG_NATIVE, "native", X86, "x86-64-v4", "-prefer-256-bit", 64, 32, true, true, false},
     {CG_NATIVE, "native", "aarch64-unknown-linux-gnu", NULL, NULL, 16, 32, true, false, false},
+    /* with AVX-512: VNNI is 1, BF16 is 2 */
+    {CG_NATIVE, "native", X86, "x86-64-v4", "-prefer-256-bit", 64, 32, true, false, false},
+    {CG_NATIVE, "native", X86, "x86-64-v4", "-prefer-256-bit", 64, 32, true, false, true},
+    {CG_NATIVE, "native", X86, "x86-64-v4", "-prefer-256-bit", 64, 32, true, true, false},
+    {CG_NATIVE, "native", X86, "x86-64-v4", "-prefer-256-bit", 64, 32, true, true, true},
 };
 
 static const cg_target_info *native_target(void) {
@@ -31,9 +36,9 @@ static const cg_target_info *native_target(void) {
         return &natives[0];
     if (!(ours & TSM_CPU_AVX512))
         return &natives[1];
-    return &natives[ours & TSM_CPU_AVX512_BF16 ? 3 : 2];
+    return &natives[3 + (ours & TSM_CPU_AVX512_VNNI ? 1 : 0) + (ours & TSM_CPU_AVX512_BF16 ? 2 : 0)];
 #else
-    return &natives[4];
+    return &natives[2];
 #endif
 }
 
@@ -68,6 +73,7 @@ uint64_t cg_target_features(const cg_target_info *t) {
     case CG_X86_64_V2: return TSM_CPU_V2;
     case CG_X86_64_V3: return TSM_CPU_V3;
     case CG_X86_64_V4: return TSM_CPU_V3 | TSM_CPU_AVX512;
+    case CG_X86_64_V4_VNNI: return TSM_CPU_V3 | TSM_CPU_AVX512 | TSM_CPU_AVX512_VNNI;
     case CG_X86_64_V4_BF16: return TSM_CPU_V3 | TSM_CPU_AVX512 | TSM_CPU_AVX512_BF16;
     case CG_NATIVE:
         if (strncmp(t->triple, "x86_64", 6) != 0)

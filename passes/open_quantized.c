@@ -553,6 +553,16 @@ static bool open_lifted(opener *o, ir_op *op, rt_lift lift) {
 
 /* ---- the walk ---- */
 
+/* Nobody writes to the tensor or hands it on. */
+static bool is_only_read(const ir_value *v) {
+    for (size_t i = 0; i < v->use_count; i++) {
+        const ir_op *user = v->uses[i].op;
+        if (user->opcode != IR_OP_CORE || (ir_effects(user) & (IR_EFFECT_WRITES | IR_EFFECT_ALIASES)))
+            return false;
+    }
+    return true;
+}
+
 static bool open_question(opener *o, ir_op *op) {
     const quantum *x = quantum_of(o, op->operands[0]);
     if (!x)
@@ -560,7 +570,7 @@ static bool open_question(opener *o, ir_op *op) {
     ir_value *with = op->core == OP_int_repr  ? x->bytes
                      : op->core == OP_q_scale ? ir_build_float(&o->b, x->scale)
                                               : ir_build_int(&o->b, x->zero_point);
-    if (op->core == OP_int_repr) { /* a tensor of its own */
+    if (op->core == OP_int_repr && !is_only_read(op->results[0])) { /* a tensor of its own */
         ir_value *given[1] = {with};
         with = pass_build_core(&o->b, "clone", given, 1)->results[0];
         with->type = x->bytes->type;

@@ -35,7 +35,7 @@ static const option_row rows[] = {
     {"--emit", NULL, OPTION_VALUE, "KIND", "tsm, obj, so, tsir, llvm, asm, cuda, ptx, opencl,\n"
      "ast [tsm, or by the name of the output]", NULL},
     {"--target", NULL, OPTION_VALUE, "NAME", "cpu, cuda or opencl [cpu]", NULL},
-    {"--cpu", NULL, OPTION_LIST, "LEVEL,...", "x86-64-v2, -v3, -v4, -v4-bf16, native, aarch64;\n"
+    {"--cpu", NULL, OPTION_LIST, "LEVEL,...", "x86-64-v2, -v3, -v4, -v4-vnni, -v4-bf16, native,\naarch64; "
      "several go into one file, the processor chooses\n[x86-64-v3,x86-64-v4; x86-64-v4-bf16 for --dtype=bf16]", NULL},
     {"--cuda-arch", NULL, OPTION_VALUE, "LIST", "sm_80,sm_90", NULL},
     {"--nvrtc", NULL, OPTION_VALUE, "PATH", "the NVRTC library", NULL},
