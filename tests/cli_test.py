@@ -133,11 +133,11 @@ def needs(here):
     expect("compile without types", run(TSC, script, "--eval", "-o", model), 0)
     info = run(TSRUN, "info", model)
     for line in ("requires (checked on entry): x.size(-1) == 4", "requires (checked on entry): x.dtype == float32",
-                 "requires (checked on entry): x.dim() >= 1", "fast path: x: float32[s0,4]"):
+                 "requires (checked on entry): x.dim() >= 1", "fast path: x: float32[s1,4]"):
         expect("info without types", info, 0, line)
     header = run(TSC, script, "--eval", "-o", here("needs.o"))
     text = open(here("needs.h")).read() if header[0] == 0 else ""
-    check("requirements in the header", " *       requires x.size(-1) == 4\n" in text and " *       fast for x: float32[s0,4]" in text, text)
+    check("requirements in the header", " *       requires x.size(-1) == 4\n" in text and " *       fast for x: float32[s1,4]" in text, text)
 
     def called(x, y):
         safetensors(here("in.safetensors"), [("x", x, [1.0] * count(x)), ("y", y, [1.0] * count(y))])
