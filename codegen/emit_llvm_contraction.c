@@ -113,15 +113,15 @@ static void plan_lines(const kn_kernel *k, kn_plan *p) {
  * a panel's part stays in the first level, the rows' parts in the second, and sums of the terms so far
  * are kept in scratch, in the third at worst. Rows a multiple of 4 KB apart share few sets of the
  * first level and are copied; that pays for shorter sums too, as it does where no cache holds the
- * weights (64 x 768 x 50257: 1.04). (AVX-512's caches were larger where it
+ * weights (64 x 768 x 50257: 1.04) and for two inputs (768 x 768: 1.08). (AVX-512's caches were larger where it
  * was measured: whole sums there.) */
 static void choose_sum_block(const kn_kernel *k, const cg_target_info *target, kn_plan *p) {
     const kn_contraction *c = &k->contraction;
     rt_dim rows = k->dims[c->batch_count].size, columns = k->dims[c->batch_count + 1].size;
     rt_dim step = c->left.strides[c->batch_count];
-    p->copies_left = rt_dim_is_constant(step) && step % 1024 == 0;
+    p->copies_left = rt_dim_is_constant(step) && step % (c->right_is_packed ? 1024 : 512) == 0;
     bool from_memory = known_or(c->k, 0) * known_or(columns, 0) > 32 << 20 >> 2;
-    int64_t longest = SUM_BLOCK * (from_memory ? 2 : p->copies_left ? 3 : 5);
+    int64_t longest = SUM_BLOCK * (from_memory || !c->right_is_packed ? 2 : p->copies_left ? 3 : 5);
     if (target->vector_bytes > 32 || c->left_kind != KN_LEFT_ROWS || c->format != KN_FLOAT32 ||
         !rt_dim_is_constant(c->k) || c->k <= longest || p->rows < 4 ||
         p->panels != 1 || !rt_dim_is_constant(columns)) {
@@ -227,8 +227,8 @@ static void make_plan(kn_kernel *k, const cg_target_info *target, kn_plan *p) {
     int64_t unit = one_row_panels(k, target, p);
     bool shares_row = unit && right_bytes > 256 * 1024 && panels > unit;
     if (may_group || p->sum_block || shares_row) {
-        int64_t steps = (panels + p->panels - 1) / p->panels;
-        int64_t count = known_or(items, shares_row ? 1 : 16), most = p->copies_left ? 8 : 16;
+        int64_t steps = (panels + p->panels - 1) / p->panels, count = known_or(items, shares_row ? 1 : 16);
+        int64_t most = !p->copies_left ? 16 : c->right_is_packed ? 8 : 4; /* each copies the rows */
         int64_t wanted = count > 0 && count < most ? (most + count - 1) / count : 1;
         int64_t per = (steps + wanted - 1) / wanted;
         p->group = per * p->panels;
