@@ -64,7 +64,8 @@ static void plan_blocks(winograd_plan *p, int64_t blocks, int most) {
 
 /* Every number of rows, on AVX-512 every even one: then a row may be computed for nothing. */
 static void plan_symbolic_blocks(const kn_kernel *k, winograd_plan *p, int64_t columns, int most) {
-    p->block = kn_winograd_block_room(p->m, k->contraction.channels, columns);
+    int64_t room = kn_winograd_block_room(p->m, k->contraction.channels, columns);
+    p->block = (room + most / 2) / most * most;
     p->blocks = kn_dim_ceil_div(k, p->tiles, p->block);
     for (int rows = most; rows > 0; rows -= most > MAX_ROW_SIZES ? 2 : 1)
         add_rows(p, rows);
@@ -539,12 +540,15 @@ static void choose_block(kn_emitter *e, winograd_state *x, LLVMValueRef block) {
         x->count = kn_min(e, kn_i64(e, p->block), kn_sub(e, tiles, x->first));
         return;
     }
-    LLVMValueRef begin = kn_mul(e, block, tiles);
-    x->first = LLVMBuildUDiv(e->b, begin, blocks, "");
-    x->count = kn_sub(e, LLVMBuildUDiv(e->b, kn_add(e, begin, tiles), blocks, ""), x->first);
-    LLVMValueRef most = kn_i64(e, p->rows[0] - 1);
+    /* Blocks are even, but for whole products. */
+    LLVMValueRef most = kn_i64(e, p->rows[0] - 1), one = kn_i64(e, 1);
+    LLVMValueRef size = LLVMBuildUDiv(e->b, kn_add(e, tiles, kn_sub(e, blocks, one)), blocks, "");
+    size = LLVMBuildUDiv(e->b, kn_add(e, size, most), kn_i64(e, p->rows[0]), "");
+    size = kn_mul(e, size, kn_i64(e, p->rows[0]));
+    x->first = kn_mul(e, block, size);
+    x->count = kn_min(e, size, kn_sub(e, tiles, x->first));
     x->row_tiles = LLVMBuildUDiv(e->b, kn_add(e, x->count, most), kn_i64(e, p->rows[0]), "");
-    x->rows = kn_sub(e, kn_add(e, x->count, x->row_tiles), kn_i64(e, 1));
+    x->rows = kn_sub(e, kn_add(e, x->count, x->row_tiles), one);
     x->rows = LLVMBuildUDiv(e->b, x->rows, x->row_tiles, "");
 }
 

@@ -9,7 +9,6 @@
 #include "codegen/winograd.h"
 
 #include <math.h>
-#include <stdbool.h>
 
 /* What a block of tiles costs to bring in, in cycles: filters once a block, from the second-level
  * cache where they are few, else from the third; a block's inputs once for 32 columns where they do
@@ -38,17 +37,18 @@ static int64_t large_block(int m, int64_t in) {
     return large < 64 ? 64 : large;
 }
 
-/* Large blocks where filters come from memory, or where reading them for every usual block would cost
- * more than reading the inputs from the third-level cache. (512 -> 512 at 7x7, a batch of 8, one Zen 3
- * core: 20 tiles 23 ms, 64 tiles 15.6; 192 -> 64 at 64x64: 20 tiles 5.4, 128 tiles 7.4.) */
+/* Large blocks where filters come from memory; else as for a constant number of tiles: fewer blocks
+ * where reading the filters for every usual one would cost more, as many tiles as the second-level
+ * cache holds or more. (512 -> 512 at 7x7, a batch of 8, one Zen 3 core: 20 tiles 23 ms, 64 tiles
+ * 15.6; 192 -> 64 at 64x64: 20 tiles 5.4, 128 tiles 7.4.) */
 int64_t kn_winograd_block_room(int m, int64_t in, int64_t out) {
-    int64_t places = (m + 2) * (m + 2), usual = usual_block(m, in), large = large_block(m, in);
-    int64_t blocks = (large + usual - 1) / usual;
-    double products = (double)large * (double)places * (double)in * (double)out / 32;
-    bool is_large = places * in * out * 4 > 4 << 20 ||
-                    memory_cycles(large, 1, places, in, out) <
-                        memory_cycles(large, blocks, places, in, out) - 0.05 * products;
-    return is_large ? large : usual;
+    enum { MANY_TILES = 4096 };
+    int64_t places = (m + 2) * (m + 2), large = large_block(m, in);
+    if (places * in * out * 4 > 4 << 20)
+        return large;
+    int64_t blocks = kn_winograd_blocks(m, MANY_TILES, in, out);
+    int64_t room = (MANY_TILES + blocks - 1) / blocks;
+    return room < large ? room : large;
 }
 
 /* A net halves the sides where it doubles the channels, and has 56 pixels at 64 channels. */
@@ -69,7 +69,7 @@ int64_t kn_winograd_blocks(int m, int64_t tiles, int64_t in, int64_t out) {
     double least = memory_cycles(tiles, blocks, places, in, out) - 0.05 * products;
     int64_t choice = blocks;
     int64_t fewest = (tiles + large_block(m, in) - 1) / large_block(m, in);
-    for (int64_t b = fewest; b < blocks && b < fewest + 64; b++)
+    for (int64_t b = fewest; b < blocks; b++)
         if (memory_cycles(tiles, b, places, in, out) < least) {
             least = memory_cycles(tiles, b, places, in, out);
             choice = b;
