@@ -292,7 +292,10 @@ static void match(emitter *E, candidate *c, const em_arguments *args, ir_value *
         }
         if (c->source[i] == -2) {
             for (size_t k = 0; k < c->pack_count; k++) {
-                int one = em_conversion_cost(E, values[c->pack_from + k], em_simple(E, IR_INT), 0);
+                const ir_value *v = values[c->pack_from + k];
+                int one = v->type->kind == IR_BOOL /* torch.var(x, 1, True) has no second dim */
+                              ? COST_IMPOSSIBLE
+                              : em_conversion_cost(E, values[c->pack_from + k], em_simple(E, IR_INT), 0);
                 if (one < 0) {
                     c->why = ts_arena_format(arena, "argument '%.*s' expects ints, found %s",
                                              TS_STR_ARG(p.name),

@@ -4,9 +4,7 @@
  * (tools/autograd/derivatives.yaml), in terms of operators that kernels hold. */
 #include "passes/differentiate.h"
 
-static bool is_op(const ir_op *op, const char *name) {
-    return op && op->opcode == IR_OP_CORE && ts_str_is(rt_op_name(op->core), name);
-}
+#define is_op differ_is_op
 
 /* The type from the row's own rule, so that later formulas know ranks. */
 static void infer(differ_rule *r, ir_op *op) {
@@ -25,11 +23,78 @@ static void infer(differ_rule *r, ir_op *op) {
     op->results[0]->number = UINT32_MAX; /* made here: nobody else's memory */
 }
 
+void differ_add(differ_rule *r, ir_value *operand, ir_value *gradient) {
+    if (!gradient)
+        return;
+    ir_value_map *map = r->adjoints;
+    ir_value *before = ir_value_map_get(map, operand);
+    if (before) {
+        ir_value *operands[3] = {before, gradient, ir_build_int(r->b, 1)};
+        gradient = ir_build_core1(r->b, rt_op_find(TS_STR("add.Tensor")), operands, 3);
+        gradient->type = operand->type->kind == IR_TENSOR ? operand->type : gradient->type;
+        gradient->number = UINT32_MAX;
+    }
+    ir_value_map_set(map, operand, gradient);
+}
+
 ir_value *differ_call(differ_rule *r, const char *name, ir_value *x, ir_value *y, ir_value *z) {
     ir_value *given[3] = {x, y, z};
     ir_op *op = pass_build_core(r->b, name, given, 3);
     infer(r, op);
     return op->results[0];
+}
+
+ir_value *differ_cast(differ_rule *r, ir_value *v, const ir_type *t) {
+    if (v->type == t || ir_type_is_refinement(v->type, t))
+        return v;
+    ir_op *cast = ir_build_op(r->b, IR_OP_CAST, &v, 1, &t, 1);
+    cast->type = t;
+    cast->results[0]->number = UINT32_MAX;
+    return cast->results[0];
+}
+
+static ts_status library_function(differ_rule *r, const char *name, ir_function **out) {
+    *out = NULL;
+    if (r->ctx->library)
+        TS_TRY(r->ctx->library(r->ctx->library_user, ts_str_of(name), out));
+    if (!*out)
+        return ts_error_at(TS_ERR_UNSUPPORTED, r->d->at->place,
+                           "the library has no function %s, which this gradient needs", name);
+    return NULL;
+}
+
+static ir_value *build_call(differ_rule *r, ir_function *f, ir_value *const *operands, size_t count) {
+    ir_value **given = TS_NEW_ARRAY(r->ctx->scratch, ir_value *, count + 1);
+    for (size_t i = 0; i < count; i++) {
+        const ir_type *wanted = f->body->parameters[i]->type;
+        given[i] = ir_type_is_subtype(operands[i]->type, wanted) ? operands[i]
+                                                                 : differ_cast(r, operands[i], wanted);
+    }
+    const ir_type *t = f->return_type;
+    ir_op *call = ir_build_op(r->b, IR_OP_CALL, given, count, &t, 1);
+    call->function = f;
+    call->results[0]->number = UINT32_MAX;
+    return call->results[0];
+}
+
+ts_status differ_call_library(differ_rule *r, const char *name, ir_value *const *operands, size_t count,
+                              ir_value **out) {
+    ir_function *f;
+    *out = NULL;
+    TS_TRY(library_function(r, name, &f));
+    if (f->body->parameter_count != count)
+        return ts_error_make(TS_ERR_INTERNAL, "the library's %s has %zu parameters, not %zu", name,
+                             f->body->parameter_count, count);
+    *out = build_call(r, f, operands, count);
+    return NULL;
+}
+
+ts_status differ_zero(differ_rule *r, ir_value *v, ir_value **out) {
+    if (v->type->kind != IR_TENSOR)
+        return differ_call_library(r, "_zero_of", &v, 1, out);
+    *out = differ_call(r, "zeros_like", v, NULL, NULL);
+    (*out)->type = v->type;
+    return NULL;
 }
 
 #define CALL1(name, x) differ_call(r, name, x, NULL, NULL)
@@ -63,21 +128,13 @@ static ts_status sum_at_run_time(differ_rule *r, ir_value *g, ir_value *x, ir_va
     ir_op *call = ir_build_op(r->b, IR_OP_CALL, operands, 2, &t, 1);
     call->function = f;
     call->results[0]->number = UINT32_MAX;
-    *out = call->results[0];
-    if (ir_type_is_refinement(x->type, t)) { /* it has x's sizes, whatever inference finds */
-        ir_op *cast = ir_build_op(r->b, IR_OP_CAST, out, 1, &x->type, 1);
-        cast->type = x->type;
-        cast->results[0]->number = UINT32_MAX;
-        *out = cast->results[0];
-    }
+    *out = differ_cast(r, call->results[0], x->type); /* it has x's sizes, whatever inference finds */
     return NULL;
 }
 
 /* Sums what broadcasting repeated. */
 static ir_value *unbroadcast(differ_rule *r, ir_value *g, ir_value *x, bool *failed) {
     const ir_type *t = x->type, *u = g->type;
-    if (t == u)
-        return g;
     if (t->kind != IR_TENSOR || u->kind != IR_TENSOR || t->rank < 0 || u->rank < 0 ||
         u->rank < t->rank) {
         *failed = true;
@@ -111,6 +168,10 @@ static bool give_to(differ_rule *r, ir_value *x, ir_value *g) {
     bool failed = false;
     ir_value *fit = unbroadcast(r, g, x, &failed);
     if (failed) {
+        const ir_type *t = x->type, *u = g->type;
+        if (t->kind != IR_TENSOR || u->kind != IR_TENSOR || t->dtype != u->dtype ||
+            t->dtype == RT_DTYPE_UNKNOWN)
+            g = CALL2("type_as", g, x);
         ts_status status = sum_at_run_time(r, g, x, &fit);
         ts_status_release(status);
     }
@@ -122,58 +183,12 @@ static bool give(differ_rule *r, size_t operand, ir_value *g) {
     return give_to(r, r->op->operands[operand], g);
 }
 
-/* a, b = chunk(x, 2): the gradient of x is those of the parts, one behind the other; a part that is
- * not used has zeros. a, b = broadcast_tensors([x, y]): each has its own. */
-static bool unpacked(differ_rule *r) {
-    ir_op *from = r->op->operands[0]->def;
-    size_t count = r->op->result_count;
-    if (!from || from->opcode != IR_OP_CORE || from->operand_count == 0)
-        return false;
-    if (is_op(from, "broadcast_tensors")) {
-        ir_op *list = from->operands[0]->def;
-        if (!list || list->opcode != IR_OP_LIST || list->operand_count != count)
-            return false;
-        for (size_t j = 0; j < count; j++) {
-            ir_value *g = ir_value_map_get(r->adjoints, r->op->results[j]);
-            if (g && !give_to(r, list->operands[j], g))
-                return false;
-        }
-        return true;
-    }
-    ts_str name = rt_op_name(from->core);
-    bool is_unbind = is_op(from, "unbind.int");
-    if (!is_unbind && !ts_str_starts_with(name, "split") && !ts_str_starts_with(name, "unsafe_split") &&
-        !is_op(from, "chunk") && !is_op(from, "unsafe_chunk") && !is_op(from, "tensor_split.sections") &&
-        !is_op(from, "tensor_split.indices"))
-        return false;
-    ir_value **parts = TS_NEW_ARRAY(r->ctx->scratch, ir_value *, count + 1);
-    for (size_t j = 0; j < count; j++) {
-        ir_value *part = r->op->results[j], *g = ir_value_map_get(r->adjoints, part);
-        parts[j] = g ? g : CALL1("zeros_like", part);
-        if (!g)
-            parts[j]->type = part->type;
-    }
-    const ir_type *t = ir_type_list(r->m, ir_type_any_tensor(r->m));
-    ir_value *list = ir_build_op(r->b, IR_OP_LIST, parts, count, &t, 1)->results[0];
-    list->number = UINT32_MAX;
-    ir_value *g = CALL2(is_unbind ? "stack" : "cat", list, from->operands[from->operand_count - 1]);
-    g->type = from->operands[0]->type;
-    differ_add(r, from->operands[0], g);
-    return true;
-}
-
 static ir_value *scaled(differ_rule *r, ir_value *g, const ir_value *alpha) {
     double a;
     if (ir_const_double(alpha, &a) && a == 1)
         return g;
     ir_value *copy = r->op->operands[2];
     return CALL2("mul.Scalar", g, copy);
-}
-
-static ir_value *dtype_like(differ_rule *r, ir_value *mask, const ir_value *x) {
-    if (x->type->kind == IR_TENSOR && x->type->dtype != RT_DTYPE_UNKNOWN)
-        return CALL2("to.dtype", mask, INT(x->type->dtype));
-    return mask;
 }
 
 /* ---- arithmetic ---- */
@@ -240,8 +255,6 @@ static ir_value *unary(differ_rule *r) {
         return MUL(g, CALL2("rsub.Scalar", MUL(y, y), INT(1)));
     if (is_op(op, "sigmoid"))
         return MUL(g, MUL(y, CALL2("rsub.Scalar", y, INT(1))));
-    if (is_op(op, "relu"))
-        return MUL(g, dtype_like(r, CALL2("gt.Scalar", y, INT(0)), x));
     if (is_op(op, "sqrt"))
         return CALL2("div.Tensor", g, CALL2("mul.Scalar", y, INT(2)));
     if (is_op(op, "reciprocal"))
@@ -255,15 +268,6 @@ static ir_value *unary(differ_rule *r) {
         return g;
     if (is_op(op, "triu") || is_op(op, "tril"))
         return CALL2(is_op(op, "triu") ? "triu" : "tril", g, op->operands[1]);
-    if (is_op(op, "clamp_min"))
-        return MUL(g, dtype_like(r, CALL2("ge.Scalar", x, op->operands[1]), x));
-    if (is_op(op, "clamp")) {
-        if (op->operands[1]->type->kind != IR_NONE)
-            g = MUL(g, dtype_like(r, CALL2("ge.Scalar", x, op->operands[1]), x));
-        if (op->operands[2]->type->kind != IR_NONE)
-            g = MUL(g, dtype_like(r, CALL2("le.Scalar", x, op->operands[2]), x));
-        return g;
-    }
     if (is_op(op, "to.dtype") && x->type->kind == IR_TENSOR && rt_dtype_is_float(x->type->dtype))
         return CALL2("to.dtype", g, INT(x->type->dtype));
     return NULL;
@@ -310,18 +314,6 @@ static ir_value *reduction(differ_rule *r) {
             return g;
         return CALL2("div.Scalar", g,
                      CALL2("floordiv.int", CALL1("numel", x), CALL1("numel", y)));
-    }
-    bool log = is_op(op, "log_softmax.int");
-    if (log || is_op(op, "softmax.int")) {
-        const ir_type *t = ir_type_list(r->m, ir_type_simple(r->m, IR_INT));
-        ir_value *dim =
-            ir_build_op(r->b, IR_OP_LIST, &op->operands[1], 1, &t, 1)->results[0];
-        ir_value *yes = ir_build_bool(r->b, true);
-        if (log)
-            return CALL2("sub.Tensor", g,
-                         MUL(CALL1("exp", y), CALL3("sum.dim_IntList", g, dim, yes)));
-        ir_value *gy = MUL(g, y);
-        return CALL2("sub.Tensor", gy, MUL(y, CALL3("sum.dim_IntList", gy, dim, yes)));
     }
     return NULL;
 }
@@ -427,37 +419,226 @@ static bool products(differ_rule *r, bool *known) {
            (!w[1] || give(r, 1, CALL2("matmul", swapped(r, x), g)));
 }
 
+/* ---- formulas of the library ---- */
+
+typedef struct derivative {
+    const char *op, *function, *operands;
+    bool broadcasts;
+} derivative;
+
+static const derivative table[] = {
+#define DERIVATIVE(op, function, operands, broadcasts) {op, #function, operands, broadcasts},
+#include "passes/derivatives.def"
+};
+
+static const derivative *find_derivative(const ir_op *op) {
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
+        if (is_op(op, table[i].op))
+            return &table[i];
+    return NULL;
+}
+
+/* "grad1": 1 behind the word, 0 for the word alone, -1 for another name. */
+static int number_behind(ts_str name, const char *word) {
+    size_t length = strlen(word);
+    if (!ts_str_starts_with(name, word) || name.length > length + 1)
+        return -1;
+    if (name.length == length)
+        return 0;
+    char digit = name.data[length];
+    return digit >= '1' && digit <= '9' ? digit - '0' : -1;
+}
+
+/* A parameter of a formula by its name: grad, grad1 ... of the results, grads of a list, result,
+ * result1 ..., or an argument of the operator. */
+static ts_status argument_of(differ_rule *r, const ir_function *f, size_t i, ir_value **out) {
+    ir_op *op = r->op;
+    const ir_schema *s = ir_schema_of(r->m, op->core);
+    ts_str name = f->parameter_names[i];
+    if (ts_str_is(name, "grads"))
+        return differ_list_adjoint(r, op->results[0], out);
+    int at = number_behind(name, "grad");
+    if (at >= 0 && (size_t)at < op->result_count) {
+        *out = ir_value_map_get(r->adjoints, op->results[at]);
+        if (!*out && f->body->parameters[i]->type->kind == IR_TENSOR)
+            return differ_zero(r, op->results[at], out);
+        if (!*out)
+            *out = ir_build_none(r->b);
+        return NULL;
+    }
+    at = number_behind(name, "result");
+    if (at >= 0 && (size_t)at < op->result_count) {
+        *out = op->results[at];
+        return NULL;
+    }
+    for (size_t k = 0; k < s->arg_count && k < op->operand_count; k++)
+        if (ts_str_equal(s->args[k].name, name)) {
+            *out = op->operands[k];
+            return NULL;
+        }
+    return ts_error_make(TS_ERR_INTERNAL, "%.*s has no argument %.*s, which its derivative reads",
+                         TS_STR_ARG(rt_op_name(op->core)), TS_STR_ARG(name));
+}
+
+static ts_status give_part(differ_rule *r, size_t operand, ir_value *g, bool broadcasts) {
+    ir_value *x = r->op->operands[operand];
+    if (differ_is_list(x))
+        return differ_add_list(r, x, g);
+    if (!broadcasts) {
+        differ_add(r, x, differ_cast(r, g, ir_type_without_none(r->m, x->type)));
+        return NULL;
+    }
+    g = differ_cast(r, g, r->op->results[0]->type);
+    return give_to(r, x, g) ? NULL : differ_unsupported(r->op);
+}
+
+static ts_status apply_library(differ_rule *r, bool *out_done) {
+    ir_op *op = r->op;
+    const derivative *row = find_derivative(op);
+    *out_done = row != NULL;
+    if (!row)
+        return NULL;
+    const ir_schema *s = ir_schema_of(r->m, op->core);
+    ir_function *f;
+    TS_TRY(library_function(r, row->function, &f));
+    size_t count = f->body->parameter_count;
+    ir_value **operands = TS_NEW_ARRAY(r->ctx->scratch, ir_value *, count + 1);
+    for (size_t i = 0; i < count; i++)
+        TS_TRY(argument_of(r, f, i, &operands[i]));
+    ir_value *all = build_call(r, f, operands, count);
+    bool *given = TS_NEW_ARRAY(r->ctx->scratch, bool, op->operand_count + 1);
+    const char *word = row->operands;
+    for (int64_t part = 0; *word; part++) {
+        size_t length = strcspn(word, " "), k = 0;
+        while (k < s->arg_count && !ts_str_equal(s->args[k].name, (ts_str){word, length}))
+            k++;
+        word += length + (word[length] == ' ');
+        if (k >= op->operand_count)
+            return ts_error_make(TS_ERR_INTERNAL, "the derivative of %s names an argument it has not", row->op);
+        given[k] = true;
+        if (!r->wanted[k])
+            continue;
+        ir_value *g = all;
+        if (f->return_type->kind == IR_TUPLE) {
+            const ir_type *t = f->return_type->args[part];
+            ir_op *get = ir_build_op(r->b, IR_OP_TUPLE_GET, &all, 1, &t, 1);
+            get->integer = part;
+            g = get->results[0];
+            g->number = UINT32_MAX;
+        }
+        TS_TRY(give_part(r, k, g, row->broadcasts));
+    }
+    for (size_t k = 0; k < op->operand_count; k++)
+        if (r->wanted[k] && !given[k])
+            return ts_error_at(TS_ERR_UNSUPPORTED, op->place,
+                               "the derivative of %.*s with respect to %.*s is not supported yet",
+                               TS_STR_ARG(rt_op_name(op->core)), TS_STR_ARG(s->args[k].name));
+    return NULL;
+}
+
+/* ---- operators that become functions of simpler ones first ---- */
+
+typedef struct opening {
+    const char *op, *function;
+} opening;
+
+static const opening openings[] = {
+#define OPENED(op, function) {op, #function},
+#include "passes/derivatives.def"
+};
+
+static const opening *find_opening(const ir_op *op) {
+    for (size_t i = 0; op->opcode == IR_OP_CORE && i < sizeof openings / sizeof openings[0]; i++)
+        if (is_op(op, openings[i].op))
+            return &openings[i];
+    return NULL;
+}
+
+static ts_status open_one(differ_rule *r, ir_op *op, const char *name) {
+    ir_function *f;
+    TS_TRY(library_function(r, name, &f));
+    if (f->body->parameter_count > op->operand_count)
+        return ts_error_make(TS_ERR_INTERNAL, "the library's %s has more parameters than its operator", name);
+    ir_value *all = build_call(r, f, op->operands, f->body->parameter_count);
+    ir_value **results = &all;
+    if (op->result_count > 1) {
+        ir_op *unpack = ir_build_op(r->b, IR_OP_TUPLE_UNPACK, &all, 1, f->return_type->args, op->result_count);
+        results = unpack->results;
+    }
+    for (size_t j = 0; j < op->result_count; j++) {
+        results[j]->number = UINT32_MAX;
+        ir_replace_uses(r->m, op->results[j], differ_cast(r, results[j], op->results[j]->type));
+    }
+    ir_op_remove(op);
+    pass_count(r->ctx, "opened", 1);
+    return NULL;
+}
+
+ts_status differ_open(differ *d, bool *out_any) {
+    *out_any = false;
+    for (size_t i = 0; i < d->ops.count; i++) {
+        ir_op *op = d->ops.items[i];
+        const opening *row = d->reached[op->number] ? find_opening(op) : NULL;
+        bool any = false;
+        for (size_t j = 0; row && j < op->result_count; j++)
+            any |= differ_depends(d, op->results[j]);
+        if (!any)
+            continue;
+        ir_builder b = pass_before(d->m, op);
+        differ_rule rule = {.d = d, .ctx = d->ctx, .m = d->m, .b = &b};
+        TS_TRY(open_one(&rule, op, row->function));
+        *out_any = true;
+    }
+    return NULL;
+}
+
+/* Complex gradients need conjugates, which these formulas lack. */
+static bool is_complex(const ir_op *op) {
+    for (size_t i = 0; i < op->operand_count; i++)
+        if (op->operands[i]->type->kind == IR_TENSOR && rt_dtype_is_complex(op->operands[i]->type->dtype))
+            return true;
+    return op->result_count && op->results[0]->type->kind == IR_TENSOR &&
+           rt_dtype_is_complex(op->results[0]->type->dtype);
+}
+
 ts_status differ_apply(differ_rule *r, bool *out_done) {
     ir_op *op = r->op;
     bool known;
     *out_done = true;
-    if (op->opcode == IR_OP_CAST) {
+    if (op->opcode == IR_OP_CAST || op->opcode == IR_OP_CHECK_CAST) {
+        *out_done = r->g != NULL;
         differ_add(r, op->operands[0], r->g);
         return NULL;
     }
-    if (op->opcode == IR_OP_LIST_UNPACK) {
-        *out_done = unpacked(r);
+    *out_done = op->opcode == IR_OP_CORE && !is_complex(op);
+    if (!*out_done)
         return NULL;
-    }
-    if (op->opcode != IR_OP_CORE) {
-        *out_done = false;
+    if (!r->g) {
+        TS_TRY(apply_library(r, out_done));
         return NULL;
     }
     *out_done = binary(r, &known);
-    if (known)
+    if (*out_done)
         return NULL;
     if (is_op(op, "expand_as") || is_op(op, "expand")) {
         *out_done = give(r, 0, r->g);
         return NULL;
     }
     *out_done = products(r, &known);
-    if (known)
+    if (*out_done)
+        return NULL;
+    TS_TRY(apply_library(r, out_done));
+    if (*out_done)
         return NULL;
     ir_value *g = unary(r);
     g = g ? g : reduction(r);
     g = g ? g : shape(r);
-    if (g)
-        differ_add(r, op->operands[0], g);
+    if (g) {
+        const ir_type *t = op->operands[0]->type, *u = g->type;
+        bool same = t->kind == IR_TENSOR && u->kind == IR_TENSOR && t->dtype == u->dtype &&
+                     t->dtype != RT_DTYPE_UNKNOWN;
+        differ_add(r, op->operands[0], same ? g : CALL2("type_as", g, op->operands[0]));
+    }
     *out_done = g != NULL;
     return NULL;
 }

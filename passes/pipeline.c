@@ -13,7 +13,8 @@ static const pass_info table[] = {
 
 /* Each with the reason for its place. A name without a row in passes.def is passed over. What stands
  * between { and } is repeated while one of its passes, inference aside, still changes something: a
- * size that became known decides a branch, which frees a list, whose length ends a loop. */
+ * size that became known decides a branch, which frees a list, whose length ends a loop. What begins
+ * with ? runs only where the program asks for gradients. */
 static const char *const order[] = {
     "inline",              /* everything after sees one function for each entry */
     "freeze",             /* weights tell what inputs to expect */
@@ -31,10 +32,14 @@ static const char *const order[] = {
     "}",
     "{",
     "differentiate", /* while operators are whole and their types known */
+    "?decompose",    /* formulas of the library, for gradients of gradients; what was opened */
+    "?infer_types",
     "fold_constants", /* a gradient is not None */
+    "?unroll_loops",  /* over layers and taps of formulas */
     "replace_aggregates",
     "eliminate_dead",
     "infer_types",
+    "?functionalise", /* what was opened may write into tensors of its own */
     "}",
     "eliminate_common",
     "eliminate_dead",
@@ -217,7 +222,7 @@ static ts_status run_only(manager *mg) {
 static size_t last_position(const pass_options *o) {
     size_t count = sizeof order / sizeof order[0], last = count;
     for (size_t i = 0; i < count; i++)
-        if (o->stop_after.length && ts_str_is(o->stop_after, order[i]))
+        if (o->stop_after.length && ts_str_is(o->stop_after, order[i] + (order[i][0] == '?')))
             last = i + 1;
     return last;
 }
@@ -265,7 +270,9 @@ static ts_status run_order(manager *mg) {
                 i = start;
             }
         } else {
-            const pass_info *pass = pass_find(ts_str_of(order[i]));
+            if (order[i][0] == '?' && !needed)
+                continue;
+            const pass_info *pass = pass_find(ts_str_of(order[i] + (order[i][0] == '?')));
             if (!pass || (pass->level > level && (i >= needed || pass->level > 1)))
                 continue;
             TS_TRY(run_one(mg, pass));

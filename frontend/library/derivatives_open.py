@@ -1,0 +1,158 @@
+"""Operators whose gradient is that of a function of simpler operators: losses, bags of embeddings, sampling. Opened as those
+at the end of derivatives_nn.py."""
+import math
+from typing import List, Optional, Tuple
+
+import torch
+from torch import Tensor
+
+
+# ---- bags of embeddings ----
+
+def open_embedding_bag__padding_idx(weight: Tensor, indices: Tensor, offsets: Tensor, scale_grad_by_freq: bool, mode: int, sparse: bool,
+                                    per_sample_weights: Optional[Tensor], include_last_offset: bool,
+                                    padding_idx: Optional[int]) -> Tuple[Tensor, Tensor, Tensor, Tensor]:
+    count = offsets.size(0) - 1 if include_last_offset else offsets.size(0)
+    starts = torch.narrow(offsets, 0, 0, count)
+    bags = torch.searchsorted(starts, torch.arange(indices.size(0), dtype=starts.dtype), right=True) - 1
+    rows = torch.embedding(weight, indices, -1, scale_grad_by_freq, False)
+    shares = torch.ones([indices.size(0)], dtype=weight.dtype)
+    if padding_idx is not None:
+        shares = torch.masked_fill(shares, torch.eq(indices, padding_idx), 0)
+    sizes = torch.index_add(torch.zeros([count], dtype=weight.dtype), 0, bags, shares)
+    empty = torch.zeros([count, weight.size(1)], dtype=weight.dtype)
+    if mode == 2:
+        if padding_idx is not None:
+            rows = torch.masked_fill(rows, torch.unsqueeze(torch.eq(indices, padding_idx), 1), -math.inf)
+        places = torch.expand_as(torch.unsqueeze(bags, 1), rows)
+        result = torch.scatter_reduce(empty, 0, places, rows, "amax", include_self=False)
+    else:
+        rows = rows * torch.unsqueeze(shares, 1)
+        if per_sample_weights is not None:
+            rows = rows * torch.unsqueeze(per_sample_weights, 1)
+        result = torch.index_add(empty, 0, bags, rows)
+        if mode == 1:
+            result = result / torch.unsqueeze(torch.clamp_min(sizes, 1), 1)
+    return result, bags, sizes.to(indices.dtype), torch.zeros_like(starts)
+
+
+def open_embedding_bag(weight: Tensor, indices: Tensor, offsets: Tensor, scale_grad_by_freq: bool, mode: int, sparse: bool,
+                       per_sample_weights: Optional[Tensor], include_last_offset: bool) -> Tuple[Tensor, Tensor, Tensor, Tensor]:
+    return open_embedding_bag__padding_idx(weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights,
+                                           include_last_offset, None)
+
+
+# ---- connectionist temporal classification ----
+
+def open_ctc_loss__IntList(log_probs: Tensor, targets: Tensor, input_lengths: List[int], target_lengths: List[int], blank: int,
+                           reduction: int, zero_infinity: bool) -> Tensor:
+    # Graves et al., Connectionist Temporal Classification, section 4.1: forward variables, all labels of all lines at once
+    batched = log_probs.dim() == 3
+    scores = log_probs if batched else torch.unsqueeze(log_probs, 1)
+    steps, count = scores.size(0), scores.size(1)
+    longest = 0
+    for n in target_lengths:
+        longest = max(longest, n)
+    never = -1e30  # a difference of these is a number, that of infinities is none
+    labels = torch.full([count, 2 * longest + 1], blank, dtype=torch.int64)
+    flat = torch.reshape(targets, [-1])
+    start = 0
+    for n in range(count):
+        length = target_lengths[n]
+        first = n * targets.size(1) if targets.dim() == 2 else start
+        for k in range(length):
+            labels[n, 2 * k + 1] = flat[first + k]
+        start = start + length
+    width = labels.size(1)
+    before = torch.narrow(torch.constant_pad_nd(labels, [2, 0], blank), 1, 0, width)
+    may_skip = torch.logical_and(torch.ne(labels, blank), torch.ne(labels, before))
+    lengths = torch.unsqueeze(torch.tensor(target_lengths, dtype=torch.int64), 1)
+    ends = torch.unsqueeze(torch.tensor(input_lengths, dtype=torch.int64), 1)
+    places = torch.unsqueeze(torch.arange(width), 0)
+    alpha = torch.masked_fill(torch.gather(scores[0], 1, labels), torch.ge(places, 2), never)
+    alpha = torch.masked_fill(alpha, torch.gt(places, 2 * lengths), never)
+    for t in range(1, steps):
+        one = torch.narrow(torch.constant_pad_nd(alpha, [1, 0], never), 1, 0, width)
+        two = torch.narrow(torch.constant_pad_nd(alpha, [2, 0], never), 1, 0, width)
+        two = torch.where(may_skip, two, torch.full_like(two, never))
+        reached = torch.logaddexp(torch.logaddexp(alpha, one), two) + torch.gather(scores[t], 1, labels)
+        alpha = torch.where(torch.lt(torch.full_like(ends, t), ends), reached, alpha)
+    last = torch.gather(alpha, 1, 2 * lengths)
+    inner = torch.gather(alpha, 1, torch.clamp_min(2 * lengths - 1, 0))
+    inner = torch.where(torch.gt(lengths, 0), inner, torch.full_like(inner, never))
+    losses = -torch.squeeze(torch.logaddexp(last, inner), 1)
+    far = torch.gt(losses, 1e29)
+    losses = torch.masked_fill(losses, far, 0.0 if zero_infinity else math.inf)
+    if reduction == 1:
+        return torch.mean(losses / torch.clamp_min(torch.squeeze(lengths, 1), 1))
+    if reduction == 2:
+        return torch.sum(losses)
+    return losses if batched else torch.squeeze(losses, 0)
+
+
+def open_ctc_loss__Tensor(log_probs: Tensor, targets: Tensor, input_lengths: Tensor, target_lengths: Tensor, blank: int,
+                          reduction: int, zero_infinity: bool) -> Tensor:
+    inputs: List[int] = [int(n) for n in torch.reshape(input_lengths, [-1])]
+    lengths: List[int] = [int(n) for n in torch.reshape(target_lengths, [-1])]
+    return open_ctc_loss__IntList(log_probs, targets, inputs, lengths, blank, reduction, zero_infinity)
+
+
+# ---- sampling of images ----
+
+def _place(x: Tensor, size: int, padding_mode: int, align_corners: bool) -> Tensor:
+    # from -1 ... 1 to elements; padding: 0 zeros, 1 the border, 2 reflection
+    if align_corners:
+        x = (x + 1) * ((size - 1) / 2)
+    else:
+        x = ((x + 1) * size - 1) / 2
+    if padding_mode == 0:
+        return x
+    if padding_mode == 2:
+        low, span = (0.0, float(size - 1)) if align_corners else (-0.5, float(size))
+        if span == 0.0:
+            return torch.zeros_like(x)
+        away = torch.abs(x - low)
+        turns = torch.floor(away / span)
+        rest = away - turns * span
+        even = torch.eq(torch.remainder(turns, 2), 0)
+        x = torch.where(even, rest + low, span - rest + low)
+    return torch.clamp(x, 0, size - 1)
+
+
+def _pixels(image: Tensor, x: Tensor, y: Tensor) -> Tensor:
+    # image [C, H * W] at whole places; zeros outside
+    height, width = image.size(1), image.size(2)
+    inside = torch.logical_and(torch.logical_and(torch.ge(x, 0), torch.le(x, width - 1)),
+                               torch.logical_and(torch.ge(y, 0), torch.le(y, height - 1)))
+    at = torch.clamp(y, 0, height - 1).to(torch.int64) * width + torch.clamp(x, 0, width - 1).to(torch.int64)
+    flat = torch.reshape(image, [image.size(0), height * width])
+    found = torch.reshape(torch.index_select(flat, 1, torch.reshape(at, [-1])), [image.size(0), at.size(0), at.size(1)])
+    return found * inside.to(image.dtype)
+
+
+def open_grid_sampler(input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool) -> Tensor:
+    if input.dim() != 4 or interpolation_mode > 1:
+        raise RuntimeError("the derivative of grid_sample of volumes or by cubics is not supported yet")
+    images: List[Tensor] = []
+    for n in range(input.size(0)):
+        x = _place(grid[n, :, :, 0], input.size(3), padding_mode, align_corners)
+        y = _place(grid[n, :, :, 1], input.size(2), padding_mode, align_corners)
+        if interpolation_mode == 1:
+            images.append(_pixels(input[n], torch.round(x), torch.round(y)))
+        else:
+            left, top = torch.floor(x), torch.floor(y)
+            right, low = x - torch.detach(left), y - torch.detach(top)
+            images.append(_pixels(input[n], left, top) * ((1 - right) * (1 - low))
+                          + _pixels(input[n], left + 1, top) * (right * (1 - low))
+                          + _pixels(input[n], left, top + 1) * ((1 - right) * low)
+                          + _pixels(input[n], left + 1, top + 1) * (right * low))
+    return torch.stack(images, 0)
+
+
+def open_feature_dropout(input: Tensor, p: float, train: bool) -> Tensor:
+    if not train or p == 0.0:
+        return input * 1
+    if p == 1.0:
+        return input * 0
+    shape = [input.size(d) if d < 2 else 1 for d in range(input.dim())]
+    return input * (torch.feature_dropout(torch.ones(shape, dtype=input.dtype), p, True))
