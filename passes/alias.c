@@ -208,6 +208,23 @@ static bool is_set_somewhere(const pass_alias *a, ts_str name) {
     return false;
 }
 
+static bool is_only_returned(const ir_value *v) {
+    for (size_t i = 0; i < v->use_count; i++)
+        if (v->uses[i].op->opcode != IR_OP_RETURN)
+            return false;
+    return true;
+}
+
+/* What is put into a container, or taken out of one. */
+static void join_parts(pass_alias *a, const ir_op *op) {
+    for (size_t i = 0; i < op->operand_count; i++)
+        for (size_t j = 0; j < op->result_count; j++)
+            join(a, op->results[j], op->operands[i]);
+    for (size_t i = 1; i < op->operand_count && op->opcode != IR_OP_LIST_UNPACK; i++)
+        if (op->result_count)
+            join(a, op->results[0], op->operands[i]);
+}
+
 static void visit_op(pass_alias *a, const ir_op *op) {
     const ir_block *b;
     rt_value v;
@@ -267,18 +284,20 @@ static void visit_op(pass_alias *a, const ir_op *op) {
             join(a, op->results[0], op->operands[i]);
         return;
     case IR_OP_TUPLE:
+        if (is_only_returned(op->results[0])) { /* the caller's: its items meet nowhere here */
+            for (size_t i = 0; i < op->operand_count; i++)
+                set_flag(a, op->operands[i], SET_RETURNED);
+            return;
+        }
+        join_parts(a, op);
+        return;
     case IR_OP_TUPLE_GET:
     case IR_OP_TUPLE_UNPACK:
     case IR_OP_DICT:
     case IR_OP_LIST_UNPACK:
     case IR_OP_CAST:
     case IR_OP_CHECK_CAST:
-        for (size_t i = 0; i < op->operand_count; i++)
-            for (size_t j = 0; j < op->result_count; j++)
-                join(a, op->results[j], op->operands[i]);
-        for (size_t i = 1; i < op->operand_count && op->opcode != IR_OP_LIST_UNPACK; i++)
-            if (op->result_count)
-                join(a, op->results[0], op->operands[i]);
+        join_parts(a, op);
         return;
     case IR_OP_KERNEL: /* its body makes new tensors, or views that lowering knows */
         b = op->regions[0];

@@ -231,6 +231,12 @@ static void drop_marks(pass_context *ctx, ir_module *m, const ir_function *f) {
         }
 }
 
+/* What a gradient that could not be finished has built. */
+static void remove_between(const ir_op *start, ir_op *end) {
+    while (end->previous != start)
+        ir_op_remove(end->previous);
+}
+
 ts_status pass_differentiate(pass_context *ctx, ir_module *m) {
     for (ir_function *f = m->functions; f; f = f->next) {
         ir_op *op;
@@ -239,12 +245,14 @@ ts_status pass_differentiate(pass_context *ctx, ir_module *m) {
             differ d = {.ctx = ctx, .m = m, .at = op, .alias = pass_alias_make(ctx, m, f)};
             d.ops = pass_collect(ctx, f);
             number_ops(&d.ops);
+            ir_op *start = op->previous;
             bool again = false; /* once what was opened is inlined and has types */
             ts_status status = differentiate(&d, &again);
             if (status && (first || ts_status_code(status) != TS_ERR_UNSUPPORTED))
                 return status;
-            if (status) { /* once folding has seen that the gradients before are there, perhaps */
+            if (status) { /* once what the gradients before called is inlined, perhaps */
                 ts_status_release(status);
+                remove_between(start, op);
                 break;
             }
             if (again)

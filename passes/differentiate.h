@@ -20,6 +20,7 @@ typedef struct differ {
     size_t input_count;
     bool *reached;      /* by operator number: the outputs are made of it */
     ir_value_map *depends;       /* v -> v where v may depend on an input */
+    ir_value_map *unset; /* v -> v where v may be uninitialized on some path */
     ir_value_map *list_adjoints; /* list -> list of its gradients */
     const ts_str *fields; /* attributes that hold what depends on an input */
     size_t field_count, field_capacity;
@@ -78,7 +79,9 @@ ts_status differ_call_library(differ_rule *r, const char *name, ir_value *const 
                               ir_value **out) TS_WARN_UNUSED;
 /* v under another type, which holds whatever inference finds. */
 ir_value *differ_cast(differ_rule *r, ir_value *v, const ir_type *t);
-/* Zeros like v, whose gradient they are. */
+/* The type of v's gradient: v's, but that of one that may be uninitialized says nothing of its sizes. */
+const ir_type *differ_adjoint_type(differ_rule *r, const ir_value *v);
+/* Zeros like v, whose gradient they are; a number where v is uninitialized, which nothing then reads. */
 ts_status differ_zero(differ_rule *r, ir_value *v, ir_value **out) TS_WARN_UNUSED;
 /* Puts functions of the library in the place of operators on the way that have an OPENED row. */
 ts_status differ_open(differ *d, bool *out_any) TS_WARN_UNUSED;

@@ -140,6 +140,17 @@ static bool is_field(const differ *d, ts_str name) {
     return false;
 }
 
+static void mark_unset(dependence *w, ir_value *v) {
+    if (ir_value_map_get(w->d->unset, v))
+        return;
+    ir_value_map_set(w->d->unset, v, v);
+    w->changed = true;
+}
+
+static bool is_unset(const dependence *w, const ir_value *v) {
+    return ir_value_map_get(w->d->unset, v) != NULL;
+}
+
 static void walk_block(dependence *w, ir_block *block);
 
 static void walk_loop(dependence *w, ir_op *op) {
@@ -149,6 +160,10 @@ static void walk_loop(dependence *w, ir_op *op) {
             mark(w, body->parameters[j + 1]);
     walk_block(w, body);
     for (size_t j = 0; j < op->result_count; j++) {
+        if (is_unset(w, op->operands[j + 2]) || is_unset(w, body->last->operands[j + 1])) {
+            mark_unset(w, body->parameters[j + 1]);
+            mark_unset(w, op->results[j]);
+        }
         if (differ_depends(w->d, body->last->operands[j + 1]))
             mark(w, body->parameters[j + 1]);
         if (differ_depends(w->d, body->parameters[j + 1]))
@@ -174,12 +189,17 @@ static void walk_op(dependence *w, ir_op *op) {
     for (size_t r = 0; r < op->region_count; r++)
         walk_block(w, op->regions[r]);
     if (op->opcode == IR_OP_IF) {
-        for (size_t j = 0; j < op->result_count; j++)
-            if (differ_depends(d, op->regions[0]->last->operands[j]) ||
-                differ_depends(d, op->regions[1]->last->operands[j]))
+        for (size_t j = 0; j < op->result_count; j++) {
+            const ir_value *a = op->regions[0]->last->operands[j], *b = op->regions[1]->last->operands[j];
+            if (differ_depends(d, a) || differ_depends(d, b))
                 mark(w, op->results[j]);
+            if (is_unset(w, a) || is_unset(w, b))
+                mark_unset(w, op->results[j]);
+        }
         return;
     }
+    if (op->opcode == IR_OP_UNINITIALIZED || (op->opcode == IR_OP_CAST && is_unset(w, op->operands[0])))
+        mark_unset(w, op->results[0]);
     if (differ_is_op(op, "set_grad_enabled")) {
         set_mode(w, op);
         return;
@@ -220,6 +240,7 @@ void differ_find_dependents(differ *d) {
     dependence w = {.d = d, .modes = ir_value_map_make(d->ctx->scratch),
                     .known = ir_value_map_make(d->ctx->scratch)};
     d->depends = ir_value_map_make(d->ctx->scratch);
+    d->unset = ir_value_map_make(d->ctx->scratch);
     for (size_t i = 0; i < d->input_count; i++) {
         mark(&w, d->inputs[i]);
         for (size_t k = 0; k < d->ops.count; k++) {

@@ -148,10 +148,6 @@ static bool any_adjoint(const differ_rule *r) {
     return false;
 }
 
-static const ir_type *adjoint_type(differ_rule *r, const ir_value *v) {
-    return ir_type_without_none(r->m, v->type);
-}
-
 /* ---- branches ---- */
 
 static ts_status reverse_if(differ_rule *r) {
@@ -191,7 +187,7 @@ static ts_status reverse_if(differ_rule *r) {
             ir_value *part = ir_value_map_get(maps[k], given.items[i]);
             if (!part)
                 TS_TRY(differ_zero(&rule, given.items[i], &part));
-            parts[k][i] = differ_cast(&rule, part, adjoint_type(r, given.items[i]));
+            parts[k][i] = differ_cast(&rule, part, differ_adjoint_type(r, given.items[i]));
         }
         ir_build_yield(&inner, parts[k], given.count);
         capture c = {.r = r, .op = op, .home = op->regions[k], .back = made->regions[k],
@@ -199,7 +195,7 @@ static ts_status reverse_if(differ_rule *r) {
         capture_block(&c, made->regions[k]);
     }
     for (size_t i = 0; i < given.count; i++) {
-        ir_value *g = ir_op_add_result(r->m, made, adjoint_type(r, given.items[i]), (ts_str){0});
+        ir_value *g = ir_op_add_result(r->m, made, differ_adjoint_type(r, given.items[i]), (ts_str){0});
         differ_add(r, given.items[i], made_here(g));
     }
     return NULL;
@@ -232,15 +228,6 @@ static ir_value *minus(differ_rule *r, ir_builder *b, ir_value *x, ir_value *y) 
     return made_here(pass_build_core(b, "sub.int", pair, 2)->results[0]);
 }
 
-/* Zeros for what a round starts from, where its gradient did not come up. */
-static ts_status zero_of_parameter(differ_rule *r, ir_value *p, const ir_value *yielded, ir_value *adjoint,
-                                   ir_value **out) {
-    bool known = p->type == yielded->type && p->type->kind == IR_TENSOR && p->type->rank >= 0;
-    for (int i = 0; known && i < p->type->rank; i++)
-        known = p->type->dims[i] != RT_DIM_UNKNOWN;
-    return differ_zero(r, known ? adjoint : p, out);
-}
-
 static ts_status reverse_loop(differ_rule *r) {
     ir_op *op = r->op;
     differ *d = r->d;
@@ -260,13 +247,13 @@ static ts_status reverse_loop(differ_rule *r) {
         ir_value *g = ir_value_map_get(r->adjoints, op->results[j]);
         if (!g)
             TS_TRY(differ_zero(r, op->results[j], &g));
-        starts[carried_count] = differ_cast(r, g, adjoint_type(r, op->results[j]));
+        starts[carried_count] = differ_cast(r, g, differ_adjoint_type(r, op->results[j]));
         carried[carried_count++] = j;
     }
     for (size_t i = 0; i < tensors.count; i++) {
         ir_value *g;
         TS_TRY(differ_zero(r, tensors.items[i], &g));
-        starts[carried_count + i] = differ_cast(r, g, adjoint_type(r, tensors.items[i]));
+        starts[carried_count + i] = differ_cast(r, g, differ_adjoint_type(r, tensors.items[i]));
     }
     ir_value *rounds = count_rounds(r, op);
     ir_op *made = ir_build_loop(r->b, rounds, made_here(ir_build_bool(r->b, true)), starts,
@@ -277,9 +264,9 @@ static ts_status reverse_loop(differ_rule *r) {
     made_here(made->regions[0]->parameters[0]);
     for (size_t i = 0; i < carried_count; i++)
         made_here(ir_block_add_parameter(m, made->regions[0],
-                                         adjoint_type(r, body->parameters[carried[i] + 1]), (ts_str){0}));
+                                         differ_adjoint_type(r, body->parameters[carried[i] + 1]), (ts_str){0}));
     for (size_t i = 0; i < tensors.count; i++)
-        made_here(ir_block_add_parameter(m, made->regions[0], adjoint_type(r, tensors.items[i]), (ts_str){0}));
+        made_here(ir_block_add_parameter(m, made->regions[0], differ_adjoint_type(r, tensors.items[i]), (ts_str){0}));
     ir_value **parameters = made->regions[0]->parameters + 1;
     ir_value *index = minus(r, &inner, minus(r, &inner, rounds, made_here(ir_build_int(&inner, 1))),
                             made->regions[0]->parameters[0]);
@@ -296,8 +283,8 @@ static ts_status reverse_loop(differ_rule *r) {
         ir_value *p = body->parameters[carried[i] + 1];
         ir_value *g = ir_value_map_get(map, p);
         if (!g)
-            TS_TRY(zero_of_parameter(&rule, p, body->last->operands[carried[i] + 1], parameters[i], &g));
-        yields[i + 1] = differ_cast(&rule, g, adjoint_type(r, p));
+            TS_TRY(differ_zero(&rule, p, &g));
+        yields[i + 1] = differ_cast(&rule, g, differ_adjoint_type(r, p));
     }
     for (size_t i = 0; i < tensors.count; i++) {
         ir_value *part = ir_value_map_get(map, tensors.items[i]);
@@ -307,7 +294,7 @@ static ts_status reverse_loop(differ_rule *r) {
             differ_add(&rule, tensors.items[i], part);
             sum = ir_value_map_get(map, tensors.items[i]);
         }
-        yields[carried_count + i + 1] = differ_cast(&rule, sum, adjoint_type(r, tensors.items[i]));
+        yields[carried_count + i + 1] = differ_cast(&rule, sum, differ_adjoint_type(r, tensors.items[i]));
     }
     ir_build_yield(&inner, yields, count + 1);
     capture c = {.r = r, .op = op, .home = body, .back = made->regions[0], .first = index->def->next,
@@ -315,11 +302,11 @@ static ts_status reverse_loop(differ_rule *r) {
     capture_block(&c, made->regions[0]);
     for (size_t i = 0; i < count; i++) {
         ir_value *of = i < carried_count ? op->operands[carried[i] + 2] : tensors.items[i - carried_count];
-        ir_value *g = ir_op_add_result(m, made, adjoint_type(r, i < carried_count ? body->parameters[carried[i] + 1] : of),
+        ir_value *g = ir_op_add_result(m, made, differ_adjoint_type(r, i < carried_count ? body->parameters[carried[i] + 1] : of),
                                        (ts_str){0});
         made_here(g);
         if (differ_depends(d, of))
-            differ_add(r, of, differ_cast(r, g, adjoint_type(r, of)));
+            differ_add(r, of, differ_cast(r, g, differ_adjoint_type(r, of)));
     }
     return NULL;
 }

@@ -89,7 +89,35 @@ ts_status differ_call_library(differ_rule *r, const char *name, ir_value *const 
     return NULL;
 }
 
+static bool has_constant_sizes(const ir_type *t) {
+    bool constant = t->kind == IR_TENSOR && t->dtype != RT_DTYPE_UNKNOWN && t->rank >= 0;
+    for (int i = 0; constant && i < t->rank; i++)
+        constant = rt_dim_is_constant(t->dims[i]);
+    return constant;
+}
+
+const ir_type *differ_adjoint_type(differ_rule *r, const ir_value *v) {
+    if (ir_value_map_get(r->d->unset, v) && !has_constant_sizes(v->type))
+        return ir_type_any_tensor(r->m);
+    return ir_type_without_none(r->m, v->type);
+}
+
 ts_status differ_zero(differ_rule *r, ir_value *v, ir_value **out) {
+    if (has_constant_sizes(v->type)) {
+        ir_value *sizes = ir_build_op(r->b, IR_OP_LIST, NULL, 0,
+                                      (const ir_type *[]){ir_type_list(r->m, ir_type_simple(r->m, IR_INT))}, 1)
+                              ->results[0];
+        for (int i = 0; i < v->type->rank; i++)
+            ir_op_add_operand(r->m, sizes->def, ir_build_int(r->b, v->type->dims[i]));
+        sizes->number = UINT32_MAX;
+        *out = differ_call(r, "zeros", sizes, ir_build_int(r->b, v->type->dtype), NULL);
+        (*out)->type = v->type;
+        return NULL;
+    }
+    if (ir_value_map_get(r->d->unset, v)) {
+        *out = differ_call(r, "prim_zero_of", v, NULL, NULL);
+        return NULL;
+    }
     if (v->type->kind != IR_TENSOR)
         return differ_call_library(r, "_zero_of", &v, 1, out);
     *out = differ_call(r, "zeros_like", v, NULL, NULL);
@@ -509,6 +537,8 @@ static ts_status apply_library(differ_rule *r, bool *out_done) {
     bool *given = TS_NEW_ARRAY(r->ctx->scratch, bool, op->operand_count + 1);
     const char *word = row->operands;
     for (int64_t part = 0; *word; part++) {
+        bool has_none = *word == '!';
+        word += has_none;
         size_t length = strcspn(word, " "), k = 0;
         while (k < s->arg_count && !ts_str_equal(s->args[k].name, (ts_str){word, length}))
             k++;
@@ -516,7 +546,8 @@ static ts_status apply_library(differ_rule *r, bool *out_done) {
         if (k >= op->operand_count)
             return ts_error_make(TS_ERR_INTERNAL, "the derivative of %s names an argument it has not", row->op);
         given[k] = true;
-        if (!r->wanted[k])
+        part -= has_none;
+        if (!r->wanted[k] || has_none)
             continue;
         ir_value *g = all;
         if (f->return_type->kind == IR_TUPLE) {

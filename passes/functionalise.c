@@ -11,6 +11,8 @@
  * (select, slice, transpose ...). The walk keeps the base's value of the moment; a view is computed
  * anew once the base has another; what branches and loops write becomes a result of theirs.
  *
+ * In functions that ask for gradients sizes need not be known: expand_as and reshape look at run time.
+ *
  * Kept as they are, in order: sets that hold a parameter, a constant or an attribute, that lie in a
  * changing list, dict or object, that have two bases, whose sizes are changed in place, or of which
  * reshape, contiguous or to() may or may not be a view while writes follow. */
@@ -26,6 +28,7 @@ typedef struct functional {
     value_set *sets;
     size_t set_count, set_capacity;
     uint64_t version;
+    bool for_gradient; /* gradients follow values only: writes become values whatever it costs */
     ir_op **removed;
     size_t removed_count, removed_capacity;
 } functional;
@@ -249,7 +252,7 @@ static bool use_is_supported(functional *fn, const value_set *set, const member 
         for (size_t i = 1; i < op->operand_count && i < s->arg_count; i++)
             if (s->args[i].is_written)
                 return false;
-        return fn_write_is_supported(fn->m, op, fn->f);
+        return fn_write_is_supported(fn->m, op, fn->f, fn->for_gradient);
     case IR_OP_YIELD:
     case IR_OP_LOOP:
     case IR_OP_CAST:
@@ -297,7 +300,7 @@ static bool writes_can_be_put_back(functional *fn, const value_set *set) {
         if (!mb)
             return false;
         while (mb->kind == MEMBER_VIEW) {
-            if (mb->operand != 0 || !fn_view_is_invertible(fn->m, mb->value->def) ||
+            if (mb->operand != 0 || !fn_view_is_invertible(fn->m, mb->value->def, fn->for_gradient) ||
                 may_or_may_not_alias(mb->value->def))
                 return false;
             mb = identity(mb->source);
@@ -533,6 +536,8 @@ ts_status pass_functionalise(pass_context *ctx, ir_module *m) {
         fn.value_count = f->body->parameter_count;
         for (size_t i = 0; i < ops.count; i++) {
             ops.items[i]->number = (uint32_t)i;
+            fn.for_gradient |= ir_is_core(ops.items[i], OP_autograd_grad) ||
+                               ir_is_core(ops.items[i], OP_backward);
             fn.value_count += ops.items[i]->result_count;
             for (size_t j = 0; j < ops.items[i]->region_count; j++)
                 fn.value_count += ops.items[i]->regions[j]->parameter_count;

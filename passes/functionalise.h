@@ -28,9 +28,10 @@ typedef struct value_set {
 } value_set;
 
 /* May an operator write `target` and be replaced; asks types and rows, changes nothing. */
-bool fn_write_is_supported(ir_module *m, const ir_op *write, const ir_function *f);
+/* dynamic: also where sizes are not known, by operators that look at run time. */
+bool fn_write_is_supported(ir_module *m, const ir_op *write, const ir_function *f, bool dynamic);
 /* A view whose effect on its base can be inverted: select, slice, transpose ... */
-bool fn_view_is_invertible(ir_module *m, const ir_op *view);
+bool fn_view_is_invertible(ir_module *m, const ir_op *view, bool dynamic);
 /* The contents of target after the write, before `write`: built with b. old is target's value now;
  * src_is_shared says that the source may be seen by others or change later. */
 ir_value *fn_written_value(pass_context *ctx, ir_builder *b, const ir_op *write, ir_value *old,

@@ -88,7 +88,7 @@ static bool is_copy_of_number(const ir_op *op) {
     return is_op(op, "copy_.int") || is_op(op, "copy_.float") || is_op(op, "fill_.Scalar");
 }
 
-bool fn_write_is_supported(ir_module *m, const ir_op *write, const ir_function *f) {
+bool fn_write_is_supported(ir_module *m, const ir_op *write, const ir_function *f, bool dynamic) {
     if (write->opcode != IR_OP_CORE)
         return false;
     if (is_op(write, "zero_"))
@@ -97,6 +97,8 @@ bool fn_write_is_supported(ir_module *m, const ir_op *write, const ir_function *
         return has_row("full_like");
     if (is_op(write, "copy_") || is_op(write, "copy_.Tensor")) {
         const ir_type *to = write->operands[0]->type, *from = write->operands[1]->type;
+        if (dynamic && (!is_known(to) || !is_known(from) || !broadcasts_to(from, to)))
+            return from->kind == IR_TENSOR;
         if (!is_known(to) || !is_known(from) || !broadcasts_to(from, to) || !has_row("clone"))
             return false;
         if (from->dtype != to->dtype && !has_row("to.dtype"))
@@ -146,8 +148,16 @@ ir_value *fn_written_value(pass_context *ctx, ir_builder *b, const ir_op *write,
         ir_value *operands[2] = {old, write->operands[1]};
         return build_typed(b, "full_like", operands, 2, type);
     }
-    if (is_op(write, "copy_") || is_op(write, "copy_.Tensor"))
-        return copied_value(b, write->operands[1], write->operands[0]->type, src_is_shared);
+    if (is_op(write, "copy_") || is_op(write, "copy_.Tensor")) {
+        const ir_type *to = write->operands[0]->type, *from = write->operands[1]->type;
+        if (!is_known(to) || !is_known(from) || !broadcasts_to(from, to)) {
+            ir_value *typed[2] = {write->operands[1], old};
+            typed[0] = build_typed(b, "type_as", typed, 2, ir_type_any_tensor(b->module));
+            ir_value *wide = build_typed(b, "expand_as", typed, 2, type);
+            return build_typed(b, "clone", &wide, 1, type);
+        }
+        return copied_value(b, write->operands[1], to, src_is_shared);
+    }
     ir_value **operands = TS_NEW_ARRAY(ctx->scratch, ir_value *, write->operand_count);
     memcpy(operands, write->operands, write->operand_count * sizeof *operands);
     operands[0] = old;
@@ -190,13 +200,13 @@ static bool is_reshape(const ir_op *view) {
            is_op(view, "view_as");
 }
 
-bool fn_view_is_invertible(ir_module *m, const ir_op *view) {
+bool fn_view_is_invertible(ir_module *m, const ir_op *view, bool dynamic) {
     (void)m;
     if (scatter_of(view) || inverse_of(view) || is_op(view, "detach") || is_op(view, "alias"))
         return true;
     const ir_type *base = view->operands[0]->type;
-    return is_reshape(view) && is_known(base) && has_row("reshape") &&
-           (view->block->function->is_entry || !has_symbols(base));
+    return is_reshape(view) && (dynamic || is_known(base)) && has_row("reshape") &&
+           (dynamic || view->block->function->is_entry || !has_symbols(base));
 }
 
 ir_value *fn_put_back(pass_context *ctx, ir_builder *b, const ir_op *view, ir_value *base,
@@ -220,6 +230,10 @@ ir_value *fn_put_back(pass_context *ctx, ir_builder *b, const ir_op *view, ir_va
     }
     if (!is_reshape(view))
         return contents;
+    if (!is_known(base->type)) {
+        ir_value *pair[2] = {contents, base};
+        return build_typed(b, "reshape_as", pair, 2, base->type);
+    }
     ir_value *sizes[RT_MAX_RANK];
     for (int i = 0; i < base->type->rank; i++)
         sizes[i] = size_value(b, base->type->dims[i]);

@@ -75,6 +75,13 @@ NEW(new_empty_strided, 3, rt_int(0))
 
 KERNEL(scalar_tensor) { return constant(NULL, 0, rt_as_dtype(args[1], RT_float32), args[0], outs); }
 
+/* Zeros like a tensor; one zero for what no path has set, which nothing reads. */
+KERNEL(prim_zero_of) {
+    if (args[0].tag == RT_TAG_TENSOR)
+        return like(args[0], (rt_value){.tag = RT_TAG_NONE}, rt_int(0), outs);
+    return constant(NULL, 0, RT_float32, rt_int(0), outs);
+}
+
 /* ---- ranges ---- */
 
 static bool is_float(rt_value v) {
