@@ -191,6 +191,10 @@ void em_store_attribute(emitter *E, em object, ts_str name, em v, const ir_type 
         em_op(E, "requires_grad_", node, 2, object.value, em_ir(E, v, node, NULL));
         return;
     }
+    if (t->kind == IR_TENSOR && ts_str_is(name, "grad")) { /* passes/differentiate_backward.c */
+        em_op(E, "prim_set_grad", node, 2, object.value, em_ir(E, v, node, NULL));
+        return;
+    }
     if (t->kind == IR_TENSOR && ts_str_is(name, "data")) {
         em_op(E, "set_data", node, 2, object.value, em_ir(E, v, node, NULL));
         return;

@@ -280,6 +280,15 @@ fe_function *fe_class_method(const fe_class *class_, ts_str name) {
     return f;
 }
 
+bool fe_class_is_optimizer(const fe_class *class_) {
+    for (size_t k = 0; class_ && k <= class_->ancestor_count; k++) {
+        const fe_class *c = k ? class_->ancestors[k - 1] : class_;
+        if (c->is_library && ts_str_is(c->bare_name, "Optimizer"))
+            return true;
+    }
+    return false;
+}
+
 static fe_class_variable *own_variable(const fe_class *c, ts_str name) {
     for (size_t i = 0; i < c->variable_count; i++)
         if (ts_str_equal(c->variables[i].name, name))

@@ -98,7 +98,8 @@ static bool iterate_dict(emitter *E, ir_value *dict, const char *how, const ast_
 }
 
 static bool is_module_type(const ir_type *t) {
-    return t->kind == IR_CLASS && t->class_->base.kind == RT_CLASS_MODULE;
+    return t->kind == IR_CLASS && t->class_->base.kind == RT_CLASS_MODULE &&
+           !fe_class_is_optimizer(fe_class_of(t->class_));
 }
 
 static em get_field(emitter *E, ir_value *object, const ir_field *f) {

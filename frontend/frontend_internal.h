@@ -138,6 +138,7 @@ fe_class *fe_class_declare(struct fe_context *fe, fe_scope *scope, const ast_nod
 fe_function *fe_function_declare(struct fe_context *fe, fe_scope *scope, const ast_node *node,
                                  ts_str qualified_name, fe_class *owner);
 fe_function *fe_class_method(const fe_class *class_, ts_str name); /* also inherited; NULL */
+bool fe_class_is_optimizer(const fe_class *class_); /* of torch.optim: a module here, for others none */
 fe_class_variable *fe_class_find_variable(const fe_class *class_, ts_str name); /* also inherited */
 bool fe_class_is_a(const fe_class *class_, const fe_class *ancestor);
 fe_class *fe_builtin_class(struct fe_context *fe, ts_str path); /* "torch.nn.Module",

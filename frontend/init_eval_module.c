@@ -37,7 +37,7 @@ ts_status ev_module_set_attribute(evaluator *ev, rt_value self, ts_str name, rt_
     if (kind == EV_PARAMETER && !is_none)
         return ts_raise("TypeError", "cannot assign '%.*s' as parameter '%.*s' (torch.nn.Parameter or None expected)",
                         TS_STR_ARG(ev_type_name(value)), TS_STR_ARG(name));
-    if (ev_is_module(value)) {
+    if (ev_is_module(value) && !fe_class_is_optimizer(ev_class_of(value))) {
         if (!is_ready)
             return ts_raise("AttributeError", "cannot assign module before Module.__init__() call");
         return ev_field_set(ev, self, name, value, EV_MODULE);

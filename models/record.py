@@ -40,6 +40,9 @@ CASES = {
               [ints(96, 1, 1, seed=3), rand(2, 1, 4, 5, 16), rand(2, 1, 4, 5, 16, seed=4)]]),
     "decode": (["state:float32[1,32]", "start:int", "stop:int"], [[rand(1, 32), 1, 7], [rand(1, 32, seed=5), 3, 11]]),
     "gru_tagger": (["words:int64[N,L,C]"], [[ints(30, 2, 5, 6)]]),
+    "train_digits": (["train_step.images:float32[16,1,8,8]", "train_step.labels:int64[16]", "classify.images:float32[16,1,8,8]"],
+                     [("train_step", [rand(16, 1, 8, 8), ints(10, 16)]) for _ in range(8)]
+                     + [("classify", [rand(16, 1, 8, 8)]), ("train_step", [rand(16, 1, 8, 8, seed=6), ints(10, 16, seed=7)])]),
     "vae": ([], [[rand(1, 1, 28, 28)], ("decode", [rand(3, 8)])]),
     "kalman": ([], [[0.3], [0.5], [None], [0.8], ("reset", []), [1.0], [None], [None], [None], [None], [2.0]]),
 }
@@ -67,7 +70,7 @@ def main(names):
             entry, args = call if isinstance(call, tuple) else ("forward", call)
             item = {"entry": entry, "args": [tree(a, "in", tensors) for a in args]}
             try:
-                with torch.no_grad():
+                with torch.set_grad_enabled(entry == "train_step"):
                     item["result"] = tree(getattr(module.model, entry)(*args), "out", tensors)
             except Exception as error:
                 item["raises"] = {"type": type(error).__name__, "message": str(error)}

@@ -363,6 +363,8 @@ bool pass_may_alias(pass_alias *a, const ir_value *x, const ir_value *y) {
            root_of(a, x->number) == root_of(a, y->number);
 }
 
+bool pass_is_changed(pass_alias *a, const ir_value *v) { return has_flag(a, v, SET_CHANGED); }
+
 bool pass_is_written(pass_alias *a, const ir_value *v) {
     ir_kind kind = v->type->kind;
     uint8_t flag = kind == IR_TENSOR                    ? SET_WRITTEN

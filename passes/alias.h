@@ -17,6 +17,8 @@ bool pass_may_alias(pass_alias *a, const ir_value *x, const ir_value *y);
 bool pass_is_stable(pass_alias *a, const ir_value *v);
 /* v itself: a tensor's elements, what a list or dict holds; of anything else either. */
 bool pass_is_written(pass_alias *a, const ir_value *v);
+/* v itself, a list or dict: what it holds is exchanged, whether or not its tensors are written. */
+bool pass_is_changed(pass_alias *a, const ir_value *v);
 /* Some tensor of v's set: of a list, its elements. */
 bool pass_tensors_are_written(pass_alias *a, const ir_value *v);
 /* Seen by others than this function: parameters, objects, constants, and what may share with them;

@@ -75,17 +75,25 @@ static ts_status reverse(differ *d, ir_op *start, ir_builder *b, ir_value_map *a
     }
 }
 
-/* Every read of the same attribute adds its part. */
+/* Every read of the same variable adds its part: of the attribute, or of a list that holds it. */
 static void add_other_reads(differ *d, differ_rule *r, ir_value *input) {
+    const void *tensor = differ_variable(d, input);
     for (size_t j = 0; j < d->ops.count; j++) {
-        if (d->ops.items[j]->opcode != IR_OP_GET_ATTR && d->ops.items[j]->opcode != IR_OP_CONST)
+        rt_value list;
+        if (!d->ops.items[j]->result_count)
             continue;
         ir_value *other = d->ops.items[j]->results[0];
         ir_value *part = ir_value_map_get(r->adjoints, other);
-        if (!part || other == input || !differ_same_variable(d, other, input))
-            continue;
-        differ_add(r, input, part);
-        ir_value_map_set(r->adjoints, other, NULL);
+        if (part && other != input && differ_same_variable(d, other, input)) {
+            differ_add(r, input, part);
+            ir_value_map_set(r->adjoints, other, NULL);
+        }
+        part = ir_value_map_get(d->list_adjoints, other);
+        for (size_t i = 0; tensor && part && differ_known_list(d, other, &list) && i < list.as.list->count; i++)
+            if (list.as.list->items[i].tag == RT_TAG_TENSOR && list.as.list->items[i].as.pointer == tensor) {
+                ir_value *g = differ_call(r, "__getitem__.t", part, ir_build_int(r->b, (int64_t)i), NULL);
+                differ_add(r, input, differ_cast(r, g, input->type));
+            }
     }
 }
 
@@ -149,71 +157,11 @@ static ts_status differentiate(differ *d, bool *out_again) {
     return NULL;
 }
 
-static void number_ops(pass_op_list *ops) {
-    for (size_t i = 0; i < ops->count; i++)
-        ops->items[i]->number = (uint32_t)i;
-}
-
 static ir_op *first_gradient(pass_context *ctx, const ir_function *f) {
     pass_op_list ops = pass_collect(ctx, f);
     for (size_t i = 0; i < ops.count; i++)
         if (differ_is_op(ops.items[i], "autograd_grad"))
             return ops.items[i];
-    return NULL;
-}
-
-/* y.backward(), then x.grad: the latter is the gradient of y. One backward a function: gradients of
- * several would add up in memory that the IR does not have. */
-static ts_status lower_backward(pass_context *ctx, ir_module *m, const ir_function *f) {
-    pass_op_list ops = pass_collect(ctx, f);
-    ir_op *backward = NULL;
-    for (size_t i = 0; i < ops.count; i++) {
-        if (!differ_is_op(ops.items[i], "backward"))
-            continue;
-        if (backward)
-            return differ_unsupported(ops.items[i]);
-        backward = ops.items[i];
-    }
-    if (!backward)
-        return NULL;
-    const ir_type *tensors = ir_type_list(m, ir_type_any_tensor(m));
-    const ir_type *optionals = ir_type_list(m, ir_type_optional(m, ir_type_any_tensor(m)));
-    ir_builder b = pass_before(m, backward);
-    ir_value *inputs = ir_build_op(&b, IR_OP_LIST, NULL, 0, &tensors, 1)->results[0];
-    ir_value *seeds = backward->operands[1];
-    if (seeds->type->kind != IR_NONE)
-        seeds = ir_build_op(&b, IR_OP_LIST, &seeds, 1, &optionals, 1)->results[0];
-    ir_value *operands[6] = {
-        ir_build_op(&b, IR_OP_LIST, &backward->operands[0], 1, &tensors, 1)->results[0], inputs,
-        seeds, ir_build_none(&b), ir_build_bool(&b, false), ir_build_bool(&b, true)};
-    ir_value *list = ir_build_core1(&b, rt_op_find(TS_STR("autograd_grad")), operands, 6);
-    bool after = false;
-    for (size_t i = 0; i < ops.count; i++) {
-        ir_op *op = ops.items[i];
-        after |= op == backward;
-        if (!differ_is_op(op, "prim_grad"))
-            continue;
-        if (!after || op->block != backward->block)
-            return differ_unsupported(op);
-        ir_value *variable = op->operands[0];
-        if (variable->def && variable->def->block == op->block && ir_dominates(backward, variable->def)) {
-            /* read anew after the backward, which must see it before */
-            if (variable->def->opcode != IR_OP_GET_ATTR && variable->def->opcode != IR_OP_CONST)
-                return differ_unsupported(op);
-            ir_builder early = pass_before(m, inputs->def);
-            variable = ir_clone_op(&early, variable->def, ir_value_map_make(ctx->scratch))->results[0];
-        }
-        ir_op_add_operand(m, inputs->def, variable);
-        ir_builder here = pass_before(m, op);
-        ir_value *pair[2] = {list, ir_build_int(&here, (int64_t)inputs->def->operand_count - 1)};
-        ir_value *item = ir_build_core1(&here, rt_op_find(TS_STR("__getitem__.t")), pair, 2);
-        const ir_type *t = op->results[0]->type;
-        ir_value *made = ir_build_op(&here, IR_OP_CAST, &item, 1, &t, 1)->results[0];
-        ir_replace_uses(m, op->results[0], made);
-        ir_op_remove(op);
-    }
-    ir_op_remove(backward);
-    pass_count(ctx, "backwards", 1);
     return NULL;
 }
 
@@ -240,11 +188,11 @@ static void remove_between(const ir_op *start, ir_op *end) {
 ts_status pass_differentiate(pass_context *ctx, ir_module *m) {
     for (ir_function *f = m->functions; f; f = f->next) {
         ir_op *op;
-        TS_TRY(lower_backward(ctx, m, f));
+        TS_TRY(differ_lower_backward(ctx, m, f));
         for (bool first = true; (op = first_gradient(ctx, f)) != NULL; first = false) {
             differ d = {.ctx = ctx, .m = m, .at = op, .alias = pass_alias_make(ctx, m, f)};
             d.ops = pass_collect(ctx, f);
-            number_ops(&d.ops);
+            differ_number(&d.ops);
             ir_op *start = op->previous;
             bool again = false; /* once what was opened is inlined and has types */
             ts_status status = differentiate(&d, &again);

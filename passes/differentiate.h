@@ -1,5 +1,5 @@
 /* passes/differentiate.h - between the files of the pass: differentiate.c (requests and results),
- * differentiate_depends.c (what the inputs lead to), differentiate_regions.c (the way back, with its
+ * differentiate_backward.c (backward() and x.grad), differentiate_depends.c (what the inputs lead to), differentiate_regions.c (the way back, with its
  * branches and loops), differentiate_lists.c (lists of tensors), differentiate_rules.c (formulas).
  *
  * The gradient of a value, its adjoint, is a value too. Adjoints of tensors are in a map for each
@@ -42,6 +42,9 @@ typedef struct differ_rule {
 bool differ_is_op(const ir_op *op, const char *name);
 /* Two reads of one attribute of a constant object, or of one constant, are one variable. */
 bool differ_same_variable(const differ *d, const ir_value *a, const ir_value *b);
+/* The tensor of the object tree that v reads, or NULL; a list there that nobody changes. */
+const void *differ_variable(const differ *d, const ir_value *v);
+bool differ_known_list(const differ *d, const ir_value *v, rt_value *out);
 void differ_find_dependents(differ *d);
 bool differ_depends(const differ *d, const ir_value *v);
 bool differ_is_inside(const ir_op *outer, const ir_value *v); /* defined in a region of outer */
@@ -51,6 +54,12 @@ bool differ_is_unchanged(differ *d, const ir_op *reader, ir_value *v);
  * an error, since leaving it out would be wrong. */
 ts_status differ_check_writes(differ *d, ir_value *const *outputs, size_t count) TS_WARN_UNUSED;
 ts_status differ_unsupported(const ir_op *op) TS_WARN_UNUSED;
+
+void differ_number(pass_op_list *ops);
+
+/* ---- differentiate_backward.c ---- */
+/* backward() becomes autograd_grad; what x.grad is at each place, a value. */
+ts_status differ_lower_backward(pass_context *ctx, ir_module *m, ir_function *f) TS_WARN_UNUSED;
 
 /* ---- differentiate_regions.c ---- */
 /* The operators of the block before `from` (NULL: all), last first; what they read of outside gets

@@ -30,18 +30,77 @@ static bool is_set_between(const differ *d, const ir_op *a, const ir_op *b) {
     return false;
 }
 
+/* What a read of an attribute that nobody sets, or a constant, gives; lists that nobody changes. */
+static bool value_of(const differ *d, const ir_value *v, rt_value *out) {
+    if (!v->def)
+        return false;
+    if (v->def->opcode == IR_OP_CONST)
+        return ir_const_value(v, out);
+    return v->def->opcode == IR_OP_GET_ATTR && pass_attribute_value(d->alias, v->def, out) &&
+           (out->tag == RT_TAG_TENSOR || (v->number != UINT32_MAX && !pass_is_changed(d->alias, v)));
+}
+
+bool differ_known_list(const differ *d, const ir_value *v, rt_value *out) {
+    return v->type->kind == IR_LIST && value_of(d, v, out) && out->tag == RT_TAG_LIST;
+}
+
+/* The tensor that a value is, where it is one of the object tree: also an item of a list there. */
+static const void *tensor_of(const differ *d, const ir_value *v) {
+    rt_value found, list;
+    int64_t at;
+    if (differ_is_op(v->def, "__getitem__.t") && ir_const_int(v->def->operands[1], &at) &&
+        differ_known_list(d, v->def->operands[0], &list)) {
+        int64_t count = (int64_t)list.as.list->count;
+        at = at < 0 ? at + count : at;
+        if (at < 0 || at >= count || list.as.list->items[at].tag != RT_TAG_TENSOR)
+            return NULL;
+        return list.as.list->items[at].as.pointer;
+    }
+    return value_of(d, v, &found) && found.tag == RT_TAG_TENSOR ? found.as.pointer : NULL;
+}
+
+const void *differ_variable(const differ *d, const ir_value *v) { return tensor_of(d, v); }
+
+/* A container of the object tree that holds one of the inputs, however deep. */
+static bool holds_input(const differ *d, rt_value v, int depth) {
+    if (depth > PASS_OBJECT_DEPTH)
+        return true;
+    if (v.tag == RT_TAG_TENSOR) {
+        for (size_t i = 0; i < d->input_count; i++)
+            if (tensor_of(d, d->inputs[i]) == v.as.pointer)
+                return true;
+    } else if (v.tag == RT_TAG_LIST || v.tag == RT_TAG_TUPLE) {
+        size_t count = v.tag == RT_TAG_LIST ? v.as.list->count : v.as.tuple->count;
+        const rt_value *items = v.tag == RT_TAG_LIST ? v.as.list->items : v.as.tuple->items;
+        for (size_t i = 0; i < count; i++)
+            if (holds_input(d, items[i], depth + 1))
+                return true;
+    } else if (v.tag == RT_TAG_DICT) {
+        const rt_dict_entry *e;
+        for (size_t at = 0; (e = rt_dict_next(v.as.dict, &at));)
+            if (holds_input(d, e->value, depth + 1))
+                return true;
+    }
+    return false;
+}
+
 bool differ_same_variable(const differ *d, const ir_value *a, const ir_value *b) {
     rt_value x, y;
     if (a == b)
         return true;
-    if (!a->def || !b->def || a->def->opcode != b->def->opcode)
+    const void *tensor = tensor_of(d, a);
+    if (tensor && tensor == tensor_of(d, b))
+        return true;
+    if (!a->def || !b->def || a->def->opcode != IR_OP_GET_ATTR || b->def->opcode != IR_OP_GET_ATTR)
         return false;
-    if (a->def->opcode == IR_OP_CONST)
-        return ir_const_value(a, &x) && ir_const_value(b, &y) && x.tag == RT_TAG_TENSOR &&
-               y.tag == RT_TAG_TENSOR && x.as.pointer == y.as.pointer;
-    return a->def->opcode == IR_OP_GET_ATTR && ts_str_equal(a->def->name, b->def->name) &&
+    return ts_str_equal(a->def->name, b->def->name) &&
            ir_const_value(a->def->operands[0], &x) && ir_const_value(b->def->operands[0], &y) &&
            x.as.pointer == y.as.pointer && !is_set_between(d, a->def, b->def);
+}
+
+void differ_number(pass_op_list *ops) {
+    for (size_t i = 0; i < ops->count; i++)
+        ops->items[i]->number = (uint32_t)i;
 }
 
 bool differ_depends(const differ *d, const ir_value *v) {
@@ -245,10 +304,19 @@ void differ_find_dependents(differ *d) {
         mark(&w, d->inputs[i]);
         for (size_t k = 0; k < d->ops.count; k++) {
             const ir_op *op = d->ops.items[k];
-            if ((op->opcode == IR_OP_GET_ATTR || op->opcode == IR_OP_CONST) &&
+            if ((op->opcode == IR_OP_GET_ATTR || op->opcode == IR_OP_CONST ||
+                 differ_is_op(op, "__getitem__.t")) &&
                 differ_same_variable(d, op->results[0], d->inputs[i]))
                 mark(&w, op->results[0]);
         }
+    }
+    for (size_t k = 0; k < d->ops.count; k++) {
+        const ir_op *op = d->ops.items[k];
+        rt_value v;
+        if ((op->opcode == IR_OP_CONST && ir_const_value(op->results[0], &v)) ||
+            (op->opcode == IR_OP_GET_ATTR && pass_attribute_value(d->alias, op, &v)))
+            if (v.tag != RT_TAG_TENSOR && holds_input(d, v, 0))
+                mark(&w, op->results[0]);
     }
     do {
         w.changed = false;
@@ -266,10 +334,19 @@ static bool contains(const ir_op *outer, const ir_op *inner) {
     return false;
 }
 
+/* In different branches: where one runs the other does not. */
+static bool excludes(const ir_op *a, const ir_op *b) {
+    for (const ir_block *x = a->block; x && x->parent; x = x->parent->block)
+        for (const ir_block *y = b->block; y && y->parent; y = y->parent->block)
+            if (x != y && x->parent == y->parent && x->parent->opcode == IR_OP_IF)
+                return true;
+    return false;
+}
+
 /* `write` may run after `reader` and before the gradient; made: what is written is new wherever this
  * operator runs, or NULL. */
 static bool runs_between(const differ *d, const ir_op *reader, const ir_op *write, const ir_op *made) {
-    if (write->number > reader->number && write->number < d->at->number)
+    if (write->number > reader->number && write->number < d->at->number && !excludes(write, d->at))
         return true;
     for (const ir_op *loop = reader->block->parent; loop; loop = loop->block->parent)
         if (loop->opcode == IR_OP_LOOP && contains(loop, write) && !contains(loop, d->at) &&

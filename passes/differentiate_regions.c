@@ -319,6 +319,10 @@ static ts_status reverse_op(differ *d, ir_op *op, ir_builder *b, ir_value_map *a
         return reverse_if(&rule);
     if (op->opcode == IR_OP_LOOP)
         return reverse_loop(&rule);
+    if (op->result_count == 1 && differ_is_op(op, "__getitem__.t"))
+        for (size_t i = 0; i < d->input_count; i++)
+            if (differ_same_variable(d, op->results[0], d->inputs[i]))
+                return NULL; /* a read of an input, whose gradient is complete */
     bool done = false, any = false;
     rule.wanted = TS_NEW_ARRAY(d->ctx->scratch, bool, op->operand_count + 1);
     for (size_t j = 0; j < op->operand_count; j++)

@@ -33,6 +33,14 @@ def _zero_of(value: Optional[Tensor]) -> Tensor:
     return torch.zeros_like(value)
 
 
+def _add_gradients(first: Optional[Tensor], second: Optional[Tensor]) -> Optional[Tensor]:
+    if first is None:
+        return second
+    if second is None:
+        return first
+    return first + second
+
+
 def _zero_gradients(values: List[Tensor]) -> List[Tensor]:
     return [torch.zeros_like(v) for v in values]
 
