@@ -89,6 +89,14 @@ ts_status differ_call_library(differ_rule *r, const char *name, ir_value *const 
     return NULL;
 }
 
+static ir_value *ints(differ_rule *r, const int64_t *items, size_t count) {
+    ir_value *values[RT_MAX_RANK];
+    for (size_t i = 0; i < count; i++)
+        values[i] = ir_build_int(r->b, items[i]);
+    const ir_type *t = ir_type_list(r->m, ir_type_simple(r->m, IR_INT));
+    return ir_build_op(r->b, IR_OP_LIST, values, count, &t, 1)->results[0];
+}
+
 static bool has_constant_sizes(const ir_type *t) {
     bool constant = t->kind == IR_TENSOR && t->dtype != RT_DTYPE_UNKNOWN && t->rank >= 0;
     for (int i = 0; constant && i < t->rank; i++)
@@ -104,11 +112,10 @@ const ir_type *differ_adjoint_type(differ_rule *r, const ir_value *v) {
 
 ts_status differ_zero(differ_rule *r, ir_value *v, ir_value **out) {
     if (has_constant_sizes(v->type)) {
-        ir_value *sizes = ir_build_op(r->b, IR_OP_LIST, NULL, 0,
-                                      (const ir_type *[]){ir_type_list(r->m, ir_type_simple(r->m, IR_INT))}, 1)
-                              ->results[0];
+        int64_t dims[RT_MAX_RANK];
         for (int i = 0; i < v->type->rank; i++)
-            ir_op_add_operand(r->m, sizes->def, ir_build_int(r->b, v->type->dims[i]));
+            dims[i] = v->type->dims[i];
+        ir_value *sizes = ints(r, dims, (size_t)v->type->rank);
         sizes->number = UINT32_MAX;
         *out = differ_call(r, "zeros", sizes, ir_build_int(r->b, v->type->dtype), NULL);
         (*out)->type = v->type;
@@ -130,14 +137,6 @@ ts_status differ_zero(differ_rule *r, ir_value *v, ir_value **out) {
 #define CALL3(name, x, y, z) differ_call(r, name, x, y, z)
 #define MUL(x, y) CALL2("mul.Tensor", x, y)
 #define INT(i) ir_build_int(r->b, i)
-
-static ir_value *ints(differ_rule *r, const int64_t *items, size_t count) {
-    ir_value *values[RT_MAX_RANK];
-    for (size_t i = 0; i < count; i++)
-        values[i] = INT(items[i]);
-    const ir_type *t = ir_type_list(r->m, ir_type_simple(r->m, IR_INT));
-    return ir_build_op(r->b, IR_OP_LIST, values, count, &t, 1)->results[0];
-}
 
 static ir_value *as_shape_of(differ_rule *r, ir_value *g, ir_value *x) {
     return CALL2("reshape", g, CALL1("size", x));
