@@ -311,6 +311,7 @@ void ir_module_retain(ir_module *m, rt_value v); /* keeps a reference until dein
 ir_function *ir_function_make(ir_module *m, ts_str name);
 ir_function *ir_function_find(const ir_module *m, ts_str name);
 void ir_function_remove(ir_module *m, ir_function *f);
+void ir_function_restore(ir_module *m, ir_function *f); /* back, with what it calls, if it was removed */
 ir_value *ir_function_add_parameter(ir_function *f, ts_str name, const ir_type *type,
                                     rt_value default_or_uninitialized);
 ir_class *ir_class_make(ir_module *m, ts_str qualified_name, rt_class_kind kind);

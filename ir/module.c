@@ -67,6 +67,28 @@ void ir_function_remove(ir_module *m, ir_function *f) {
     f->next = NULL;
 }
 
+static void restore_callees(ir_module *m, const ir_block *b) {
+    for (const ir_op *op = b->first; op; op = op->next) {
+        if (op->function)
+            ir_function_restore(m, op->function);
+        for (size_t i = 0; i < op->region_count; i++)
+            restore_callees(m, op->regions[i]);
+    }
+}
+
+void ir_function_restore(ir_module *m, ir_function *f) {
+    for (const ir_function *at = m->functions; at; at = at->next)
+        if (at == f)
+            return;
+    f->next = NULL;
+    if (m->last_function)
+        m->last_function->next = f;
+    else
+        m->functions = f;
+    m->last_function = f;
+    restore_callees(m, f->body);
+}
+
 ir_value *ir_function_add_parameter(ir_function *f, ts_str name, const ir_type *type,
                                     rt_value default_or_uninitialized) {
     ir_module *m = f->module;

@@ -60,6 +60,7 @@ static ts_status library_function(differ_rule *r, const char *name, ir_function 
     if (!*out)
         return ts_error_at(TS_ERR_UNSUPPORTED, r->d->at->place,
                            "the library has no function %s, which this gradient needs", name);
+    ir_function_restore(r->m, *out); /* an earlier gradient was inlined since, and it dropped */
     return NULL;
 }
 
@@ -150,6 +151,7 @@ static ts_status sum_at_run_time(differ_rule *r, ir_value *g, ir_value *x, ir_va
         TS_TRY(r->ctx->library(r->ctx->library_user, TS_STR("sum_to_size"), &f));
     if (!f || f->body->parameter_count != 2)
         return NULL;
+    ir_function_restore(r->m, f);
     ir_value *operands[2] = {g, CALL1("size", x)};
     const ir_type *t = f->return_type;
     ir_op *call = ir_build_op(r->b, IR_OP_CALL, operands, 2, &t, 1);
