@@ -400,8 +400,7 @@ static void rewrite_write(functional *fn, ir_op *op, value_set *set) {
 }
 
 static bool writes_inside(const value_set *set, const ir_op *op) {
-    const ir_op *base = set->base->value->def;
-    if (!set->is_eligible || contains(op, base))
+    if (!set->is_eligible || contains(op, set->base->value->def)) /* one that is not may have no base */
         return false;
     for (size_t i = 0; i < set->write_count; i++)
         if (contains(op, set->writes[i]))
