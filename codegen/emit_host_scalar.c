@@ -217,7 +217,6 @@ static bool prepare_int(lowering *l) {
         l->ready = LLVMBuildSelect(f->b, icmp(f, LLVMIntSLT, l->b, l->a), l->b, l->a, "");
         return true;
     case S_BOOL: l->ready = icmp(f, LLVMIntNE, l->a, zero); return true;
-    case S_INT: case S_FLOOR: case S_CEIL: case S_TRUNC: l->ready = l->a; return true;
     case S_DERIVE_INDEX: {
         V offset = overflow_op(l, "llvm.smul.with.overflow", l->a, l->c);
         l->ready = overflow_op(l, "llvm.sadd.with.overflow", l->b, offset);
@@ -333,6 +332,13 @@ static bool emit_number(host_function *f, const ir_op *op, scalar_kind kind) {
         host_set_native(f, op->results[0], kind == S_AND  ? LLVMBuildAnd(f->b, a, b, "")
                                            : kind == S_OR ? LLVMBuildOr(f->b, a, b, "")
                                                           : LLVMBuildXor(f->b, a, b, ""));
+        return true;
+    }
+    bool is_whole = kind == S_INT || kind == S_FLOOR || kind == S_CEIL || kind == S_TRUNC;
+    if (is_whole && !any_float) { /* there is nothing to round: an int is its own floor */
+        if (result->kind != IR_INT)
+            return false;
+        host_set_native(f, op->results[0], host_native(f, op->operands[0], int_type));
         return true;
     }
     l.is_float = any_float || kind == S_DIV || kind == S_FLOAT || kind == S_SQRT || kind == S_FABS;

@@ -167,6 +167,30 @@ def needs(here):
     expect("sizes that are zero", called([2, 0], [2, 0]), 0)
 
 
+def whole_numbers(here):
+    """floor, ceil and trunc of an int are the int: from a script, and as the operators that archives hold."""
+    def called(name, text, *flags):
+        with open(here(name), "w") as f:
+            f.write(text)
+        expect("compile " + name, run(TSC, here(name), *flags, "-o", here("whole.tsm")), 0)
+        with open(here("whole.json"), "w") as f:
+            f.write("[-7, true, -2.5]")
+        expect("run " + name, run(TSRUN, here("whole.tsm"), "--args", here("whole.json"), "--output-args", here("whole.out")), 0)
+        return json.load(open(here("whole.out")))["tuple"]
+
+    got = called("whole.py", "import math\n\n\ndef f(n: int, b: bool, x: float):\n"
+                 "    return (math.floor(n), math.ceil(n), math.trunc(n), int(b), int(x), math.floor(b), math.floor(x),\n"
+                 "            math.ceil(x), math.trunc(x))\n", "--entry", "f")
+    check("whole numbers of a script", got == [-7, -7, -7, 1, -2, 1, -3, -2, -2] and bool not in map(type, got), str(got))
+    kinds = (("floor.int", "n"), ("ceil.int", "n"), ("Int.Scalar", "n"), ("Int.bool", "b"), ("floor.float", "x"), ("ceil.float", "x"),
+             ("trunc.float_int", "x"), ("Int.float", "x"))
+    lines = "".join("  %%%d = %s(%%%s) : int\n" % (i, op, x) for i, (op, x) in enumerate(kinds))
+    result = "Tuple[%s]" % ", ".join("int" for _ in kinds)
+    got = called("whole.tsir", "func @f(%%n: int, %%b: bool, %%x: float) -> %s entry {\n%s  %%t = tuple(%s) : %s\n  return %%t\n}\n" % (
+        result, lines, ", ".join("%%%d" % i for i in range(len(kinds))), result))
+    check("whole numbers of operators", got == [-7, -7, -7, 1, -3, -2, -2, -2], str(got))
+
+
 def main(folder):
     here = lambda name: os.path.join(folder, name)
     script = here("add.py")
@@ -300,6 +324,7 @@ def main(folder):
     expect("cut artifact", (open(here("cut.tsm"), "wb").write(data[:100]), run(TSRUN, here("cut.tsm")))[1], 1)
     precision(here)
     needs(here)
+    whole_numbers(here)
     check("no temporaries", not [n for n in os.listdir(folder) if ".tmp." in n])
 
 
