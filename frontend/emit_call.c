@@ -681,7 +681,7 @@ static em make_super(emitter *E, const ast_node *node) {
     return (em){.kind = EM_SUPER, .value = E->f->body->parameters[0], .after = E->function->owner};
 }
 
-em em_call(emitter *E, const ast_node *node, const ir_type *hint) {
+static em call_of(emitter *E, const ast_node *node, const ir_type *hint) {
     const ast_node *f = node->left;
     if (f->kind == AST_NAME && ts_str_is(f->text, "super") && !fe_map_get(&E->variables, f->text))
         return make_super(E, node);
@@ -711,4 +711,12 @@ em em_call(emitter *E, const ast_node *node, const ir_type *hint) {
         return em_error();
     em_place(E, node);
     return em_call_value(E, callee, &args, node, hint);
+}
+
+em em_call(emitter *E, const ast_node *node, const ir_type *hint) {
+    const ast_node *outer = E->encoded, *inner = em_encoded_before(node);
+    E->encoded = inner ? inner : outer == node ? outer : NULL;
+    em out = call_of(E, node, hint);
+    E->encoded = outer;
+    return out;
 }

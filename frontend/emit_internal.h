@@ -127,6 +127,7 @@ typedef struct emitter {
     em_handling handling;
     size_t loop_redos;
     int depth; /* of recursion over the tree */
+    const ast_node *encoded; /* the call x.encode() in x.encode().decode() */
     const ast_node **active; /* nested functions whose calls are being made in place */
     size_t active_count, active_capacity;
     fe_class *cell_class;  /* of $cell, or NULL */
@@ -399,6 +400,7 @@ em em_call_value(emitter *E, em callee, em_arguments *args, const ast_node *node
                  const ir_type *hint);
 em em_call_builtin(emitter *E, ts_str path, em_arguments *args, const ast_node *node,
                    const ir_type *hint, bool *out_known);
+const ast_node *em_encoded_before(const ast_node *node);
 em em_call_builtin_type_method(emitter *E, em method, em_arguments *args, const ast_node *node,
                                const ir_type *hint);
 /* torch.unique and others whose results depend on flags; *out_known says whether it is one. */

@@ -119,6 +119,28 @@ static ir_value *numbered(emitter *E, ir_value *format, em_arguments *args, cons
     return v;
 }
 
+static bool is_utf8_only(emitter *E, em_arguments *args, const ast_node *node) {
+    static const char *const names[] = {"utf-8", "utf8", "UTF-8", "UTF8", "utf_8"};
+    if (!args->count || ts_str_is(args->items[0].name, "errors")) /* none can be wrong */
+        return true;
+    ir_value *v = em_argument_ir(E, args, 0, node);
+    rt_value c;
+    bool found = false;
+    for (size_t i = 0; v && ir_const_value(v, &c) && c.tag == RT_TAG_STR && i < sizeof names / sizeof *names; i++)
+        found = found || ts_str_is(rt_str_text(c.as.str), names[i]);
+    return found;
+}
+
+/* The call of encode() whose result this call of decode() takes. */
+const ast_node *em_encoded_before(const ast_node *node) {
+    const ast_node *f = node && node->kind == AST_CALL ? node->left : NULL;
+    if (!f || f->kind != AST_ATTRIBUTE || !ts_str_is(f->text, "decode"))
+        return NULL;
+    const ast_node *inner = f->left;
+    bool is_encode = inner->kind == AST_CALL && inner->left->kind == AST_ATTRIBUTE && ts_str_is(inner->left->text, "encode");
+    return is_encode ? inner : NULL;
+}
+
 static em string_method(emitter *E, ir_value *s, ts_str name, em_arguments *args, const ast_node *node) {
     if (ts_str_is(name, "format")) {
         bool has_names = false;
@@ -157,8 +179,15 @@ static em string_method(emitter *E, ir_value *s, ts_str name, em_arguments *args
     for (size_t i = 0; i < args->count; i++) /* the operators' own names */
         if (ts_str_is(args->items[i].name, "maxsplit"))
             args->items[i].name = TS_STR("max");
-    if (ts_str_is(name, "encode") || ts_str_is(name, "decode"))
-        return em_value(s); /* text stays text: bytes exist only between the two */
+    bool encodes = ts_str_is(name, "encode");
+    if (encodes || (ts_str_is(name, "decode") && em_encoded_before(node))) {
+        bool is_utf8 = is_utf8_only(E, args, node);
+        if (is_utf8 && (!encodes || node == E->encoded))
+            return em_value(s); /* text stays text: bytes exist only between the two */
+        EM_UNSUPPORTED(E, node, is_utf8 ? "str.encode without a decode() behind it is not supported yet: there are no bytes"
+                                        : "encodings other than UTF-8 are not supported");
+        return em_error();
+    }
     return with_self(E, name, s, args, node);
 }
 
