@@ -1,5 +1,5 @@
 /* frontend/emit_attr.c - attributes: fields of objects, methods, properties, names in namespaces. */
-#include "frontend/emit_internal.h"
+#include "frontend/emit_builtin.h"
 #include "frontend/init_eval.h"
 
 static em method_of(ir_value *receiver, ts_str name) {
@@ -488,8 +488,9 @@ static size_t wanted_types(emitter *E, const ast_node *node, wanted *out, size_t
         return 1;
     }
     fe_binding b = fe_resolve_dotted(E->fe, E->scope, node);
-    if (b.kind == FE_CLASS) {
-        *out = (wanted){.class_ = b.class_};
+    fe_binding python = b.kind == FE_NAME ? em_python_binding(E, b.path) : b; /* collections.Counter */
+    if (python.kind == FE_CLASS) {
+        *out = (wanted){.class_ = python.class_};
         return 1;
     }
     if (b.kind == FE_NAME) {
@@ -517,8 +518,8 @@ static int holds(const ir_type *have, const wanted *w) {
         if (have->kind != IR_CLASS && have->kind != IR_ENUM && !(have->kind == IR_TUPLE && have->class_))
             return have->kind == IR_ANY ? -1 : 0;
         fe_class *c = fe_class_of(have->class_);
-        if (c && fe_class_is_a(c, w->class_))
-            return 1;
+        if (c && (fe_class_is_a(c, w->class_) || (c->is_made && c->node == w->class_->node)))
+            return 1; /* itself, or what was made of it for the types of a call */
         if (c && (fe_class_is_a(w->class_, c) || c->kind == RT_CLASS_INTERFACE))
             return -1;
         return 0;
@@ -526,7 +527,7 @@ static int holds(const ir_type *have, const wanted *w) {
     if (have->kind == IR_ANY)
         return -1;
     if (w->by_kind)
-        return have->kind == w->kind;
+        return have->kind == w->kind || (w->kind == IR_DICT && em_class_has_method(have, "as_python"));
     if (ir_type_is_subtype(have, w->type))
         return !(w->type->kind == IR_NUMBER && have->kind == IR_BOOL) || true;
     if (w->type->kind == IR_INT && have->kind == IR_BOOL)

@@ -649,7 +649,7 @@ em em_call_builtin(emitter *E, ts_str path, em_arguments *args, const ast_node *
     }
     if (IS("math.exp2") && args->count == 1) /* torch.exp2 is another function */
         return em_binary(E, AST_POW, em_value(ir_build_float(&E->b, 2.0)), args->items[0].v, false, node);
-    if ((IS("collections.OrderedDict") || IS("typing.OrderedDict")) && !args->count)
+    if (IS("collections.OrderedDict") || IS("typing.OrderedDict"))
         return em_builtin_dict(E, args, node, hint);
     if (IS("math.trunc") && args->count == 1)
         return builtin_int(E, args, node);

@@ -465,6 +465,11 @@ em em_builtin_list(emitter *E, em_arguments *args, const ast_node *node, const i
     return em_value(is_fresh ? list : em_op(E, "list", node, 1, list));
 }
 
+em em_dict_behind(emitter *E, em v, const ast_node *node) {
+    bool is_over_dict = v.kind == EM_VALUE && v.value && em_class_has_method(v.value->type, "as_python");
+    return is_over_dict ? em_call_method0(E, v.value, "as_python", NULL, 0, node) : v;
+}
+
 em em_builtin_dict(emitter *E, em_arguments *args, const ast_node *node, const ir_type *hint) {
     size_t count = em_positional_count(args);
     if (hint && hint->kind == IR_OPTIONAL)
@@ -472,8 +477,7 @@ em em_builtin_dict(emitter *E, em_arguments *args, const ast_node *node, const i
     ir_value *dict = NULL;
     if (count) {
         em v = args->items[0].v;
-        if (v.kind == EM_VALUE && em_class_has_method(v.value->type, "as_python"))
-            v = em_call_method0(E, v.value, "as_python", NULL, 0, node);
+        v = em_dict_behind(E, v, node);
         ir_value *x = v.kind == EM_VALUE && v.value->type->kind == IR_DICT ? v.value : em_as_list(E, v, node);
         if (!x)
             return em_error();

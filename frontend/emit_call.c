@@ -295,7 +295,12 @@ static fe_function *variant_of(emitter *E, fe_function *f, size_t skipped, em_ar
             next++;
         if (k >= p->count || p->items[k].annotation || p->items[k].is_star || p->items[k].is_double_star)
             continue;
-        bool is_value = v.kind == EM_VALUE || v.kind == EM_TUPLE || em_is_function(v) ||
+        if (v.kind == EM_GENERATOR || v.kind == EM_REVERSED || v.kind == EM_ZIP || v.kind == EM_ENUMERATE)
+            v = em_value(em_iterator(E, v, args->items[i].node));
+        else if (v.kind == EM_RANGE || v.kind == EM_ITEMS)
+            v = em_value(em_ir(E, v, args->items[i].node, NULL));
+        args->items[i].v = v;
+        bool is_value = (v.kind == EM_VALUE && v.value) || v.kind == EM_TUPLE || em_is_function(v) ||
                         (v.kind == EM_BINDING && v.binding->kind == FE_VALUE);
         ir_value *ir = is_value ? em_ir(E, v, args->items[i].node, NULL) : NULL;
         if (!ir)
@@ -434,6 +439,11 @@ em em_call_method(emitter *E, ir_value *object, ts_str name, em_arguments *args,
         return em_call_function(E, f, args, node);
     if (f->is_class_method)
         return em_call_function(E, em_class_method_of(E, class_, f), args, node);
+    if (class_->is_made && f->is_library && em_class_has_method(t, "as_python") && !args->count &&
+        (ts_str_is(name, "keys") || ts_str_is(name, "values") || ts_str_is(name, "items"))) {
+        em dict = em_dict_behind(E, em_value(object), node); /* a view of it */
+        return dict.kind == EM_VALUE ? (em){.kind = EM_ITEMS, .value = dict.value, .name = name} : dict;
+    }
     if (em_is_generator(f->node))
         return em_call_generator(E, f, object, args, node);
     if (t->kind == IR_CLASS && goes_by_object(c, class_))

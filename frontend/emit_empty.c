@@ -38,6 +38,28 @@ static bool retype_items(emitter *E, const ir_value *list, const ir_type *want, 
     return found;
 }
 
+/* The container that an operator's result is a copy, a part or an item of. */
+static bool retype_source(emitter *E, const ir_value *v, const ir_type *want, int depth) {
+    static const char *const items[] = {"__getitem__", "get.", "pop", "setdefault"};
+    const ir_value *from = v->def->operands[0];
+    ts_str name = rt_op_name(v->def->core);
+    const ir_type *t = from->type;
+    bool is_item = false;
+    if (v->type == t)
+        return retype(E, from, want, depth + 1);
+    for (size_t i = 0; i < sizeof items / sizeof *items; i++)
+        is_item = is_item || ts_str_starts_with(name, items[i]);
+    if (t->kind == IR_LIST)
+        return is_item && retype(E, from, ir_type_list(E->m, want), depth + 1);
+    if (t->kind != IR_DICT)
+        return false;
+    if (want->kind == IR_LIST && ts_str_starts_with(name, "keys"))
+        return retype(E, from, ir_type_dict(E->m, want->args[0], t->args[1]), depth + 1);
+    if (want->kind == IR_LIST && ts_str_starts_with(name, "values"))
+        return retype(E, from, ir_type_dict(E->m, t->args[0], want->args[0]), depth + 1);
+    return is_item && retype(E, from, ir_type_dict(E->m, t->args[0], want), depth + 1);
+}
+
 static bool retype(emitter *E, const ir_value *v, const ir_type *want, int depth) {
     if (!v || depth > MAX_TRACE || (want->kind != IR_LIST && want->kind != IR_DICT))
         return false;
@@ -90,13 +112,8 @@ static bool retype(emitter *E, const ir_value *v, const ir_type *want, int depth
                 found = retype(E, yield->operands[v->index], want, depth + 1) || found;
         }
         return found;
-    case IR_OP_CORE: /* an item of a container that was empty */
-        if (!op->operand_count)
-            return false;
-        if (op->operands[0]->type->kind == IR_LIST)
-            return retype(E, op->operands[0], ir_type_list(E->m, want), depth + 1);
-        return op->operands[0]->type->kind == IR_DICT &&
-               retype(E, op->operands[0], ir_type_dict(E->m, op->operands[0]->type->args[0], want), depth + 1);
+    case IR_OP_CORE:
+        return op->operand_count && retype_source(E, v, want, depth);
     default:
         return false;
     }

@@ -423,6 +423,8 @@ em em_call_module(emitter *E, ir_value *module, em_arguments *args, const ast_no
 em em_call_method0(emitter *E, ir_value *object, const char *name, em *args, size_t count,
                    const ast_node *node);
 bool em_class_has_method(const ir_type *t, const char *name);
+/* The dict of an object of a class over one (Counter, defaultdict); other values as they are. */
+em em_dict_behind(emitter *E, em v, const ast_node *node);
 void em_add_field(struct fe_context *fe, ir_class *c, ts_str name, const ir_type *type);
 const ir_field *em_find_field(const ir_class *c, ts_str name);
 

@@ -224,6 +224,7 @@ static bool iterate_object(emitter *E, em source, const ast_node *node, em_itera
 }
 
 bool em_iterate(emitter *E, em source, const ast_node *node, em_iteration *out) {
+    source = em_dict_behind(E, source, node);
     if (em_is_lazy(E, source))
         return iterate_object(E, source, node, out);
     switch (source.kind) {

@@ -119,6 +119,10 @@ ts_str em_python_way(emitter *E, ts_str path, em_arguments *args, const ast_node
         return WAY("itertools.chain_from_iterable");
     if (ts_str_is(path, "functools.reduce"))
         return n == 2 ? WAY("functools.reduce__plain") : WAY("functools.reduce__from");
+    if (ts_str_is(path, "collections.Counter") && n)
+        return WAY("collections.Counter__of");
+    if (ts_str_is(path, "collections.defaultdict") && em_positional_count(args) < n)
+        return WAY("collections.defaultdict__of");
     if (ts_str_is(path, "operator.abs"))
         return WAY("operator.abs_");
     return path;

@@ -54,7 +54,7 @@ em em_python_path(emitter *E, ts_str path, em_arguments *args, const ast_node *n
     if (ts_str_is(path, "functools.partial") && args->count)
         return em_partial(E, args, node);
     if (is_ours(node) && (ts_str_starts_with(path, "itertools.") || ts_str_starts_with(path, "functools.") ||
-                          ts_str_starts_with(path, "operator.")))
+                          ts_str_starts_with(path, "operator.") || ts_str_starts_with(path, "collections.")))
         path = em_python_way(E, path, args, node);
     fe_binding b = is_ours(node) && path.length ? em_python_binding(E, path) : (fe_binding){.kind = FE_UNBOUND};
     if (b.kind == FE_FUNCTION || b.kind == FE_CLASS)

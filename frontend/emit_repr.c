@@ -9,8 +9,19 @@ static bool is_plain_dataclass(const ir_type *t) {
     return c && c->is_dataclass;
 }
 
+/* "int" of the object that the class int is as a value; empty: t is none of those. */
+static ts_str builtin_class(const ir_type *t) {
+    static const ts_str prefix = {"name.builtins.", 14};
+    static const char *const names[] = {"int", "float", "bool", "str", "list", "dict", "set", "tuple"};
+    ts_str name = t->kind == IR_CLASS && t->class_ ? t->class_->base.name : (ts_str){0};
+    for (size_t i = 0; i < sizeof names / sizeof *names && ts_str_starts_with(name, prefix.data); i++)
+        if (ts_str_is((ts_str){name.data + prefix.length, name.length - prefix.length}, names[i]))
+            return ts_str_of(names[i]);
+    return (ts_str){0};
+}
+
 static bool has_own(const ir_type *t, int depth) {
-    if (em_class_has_method(t, "__repr__") || em_is_set_type(t) || is_plain_dataclass(t))
+    if (em_class_has_method(t, "__repr__") || builtin_class(t).length || em_is_set_type(t) || is_plain_dataclass(t))
         return true;
     if (t->kind != IR_LIST && t->kind != IR_TUPLE && t->kind != IR_DICT && t->kind != IR_OPTIONAL &&
         t->kind != IR_UNION)
@@ -112,6 +123,8 @@ static ir_value *repr(emitter *E, ir_value *x, const ast_node *node, int depth) 
     const ir_type *t = x->type;
     if (!has_own(t, REPR_DEPTH))
         return em_row(E, "prim_repr", node, 1, x);
+    if (builtin_class(t).length)
+        return ir_build_str(&E->b, ts_arena_format(E->arena, "<class '%.*s'>", TS_STR_ARG(builtin_class(t))));
     if (em_class_has_method(t, "__repr__")) {
         em r = em_call_method0(E, x, "__repr__", NULL, 0, node);
         return r.kind == EM_VALUE ? r.value : NULL;

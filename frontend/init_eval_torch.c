@@ -334,12 +334,13 @@ static ts_status do_ordered_dict(evaluator *ev, ev_arguments *args, rt_value *ou
     return ev_builtin(ev, TS_STR("builtins.dict"), args, out);
 }
 
+/* A dict of counts: those of a mapping, or how often each item is there. */
 static ts_status do_counter(evaluator *ev, ev_arguments *args, rt_value *out) {
     rt_value list;
-    TS_TRY(ev_wants(args, "Counter", 0, 1));
+    if (!args->count || args->items[0].name.length || ARG(0).tag == RT_TAG_DICT)
+        return ev_builtin(ev, TS_STR("builtins.dict"), args, out);
+    TS_TRY(ev_wants(args, "Counter", 1, 1));
     TS_TRY(rt_dict_make(out));
-    if (!args->count)
-        return NULL;
     TS_TRY(ev_to_list(ev, ARG(0), &list));
     ts_status status = NULL;
     for (size_t i = 0; i < list.as.list->count && !status; i++) {
