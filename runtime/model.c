@@ -162,6 +162,7 @@ static ts_status map_file(tsrt_model *m, const char *path, int *out_fd) {
     void *p = mmap(NULL, m->length, PROT_READ, MAP_SHARED, fd, 0);
     if (p == MAP_FAILED)
         return ts_error_make(TS_ERR_IO, "%s: %s", path, strerror(errno));
+    madvise(p, m->length, MADV_HUGEPAGE); /* read ahead in large pages, where the file system has them */
     m->data = p;
     m->is_mapped = true;
     return NULL;
