@@ -42,6 +42,8 @@ typedef struct cg_unit {
 } cg_unit;
 
 /* A function with internal linkage and the unit's attributes. */
+/* How often a conditional branch takes its first way for so many times the second. */
+void cg_unit_weigh_branch(cg_unit *unit, LLVMValueRef branch, unsigned first, unsigned second);
 LLVMValueRef cg_function_make(cg_unit *unit, const char *name, LLVMTypeRef type);
 /* The same for a kernel: type kernel_type, its pointers noalias where that holds (not set here). */
 LLVMValueRef cg_kernel_function(cg_unit *unit, const char *name);

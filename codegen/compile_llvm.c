@@ -186,6 +186,17 @@ LLVMValueRef cg_function_make(cg_unit *unit, const char *name, LLVMTypeRef type)
     return f;
 }
 
+void cg_unit_weigh_branch(cg_unit *unit, LLVMValueRef branch, unsigned first, unsigned second) {
+    LLVMContextRef c = unit->context;
+    LLVMMetadataRef parts[3] = {
+        LLVMMDStringInContext2(c, "branch_weights", 14),
+        LLVMValueAsMetadata(LLVMConstInt(unit->i32, first, 0)),
+        LLVMValueAsMetadata(LLVMConstInt(unit->i32, second, 0)),
+    };
+    unsigned kind = LLVMGetMDKindIDInContext(c, "prof", 4);
+    LLVMSetMetadata(branch, kind, LLVMMetadataAsValue(c, LLVMMDNodeInContext2(c, parts, 3)));
+}
+
 LLVMValueRef cg_kernel_function(cg_unit *unit, const char *name) {
     return cg_function_make(unit, name, unit->kernel_type);
 }

@@ -58,16 +58,8 @@ LLVMValueRef host_call(host_function *f, int service, LLVMValueRef *args, unsign
 
 void host_branch(host_function *f, LLVMValueRef condition, LLVMBasicBlockRef then,
                  LLVMBasicBlockRef otherwise, bool is_likely) {
-    LLVMContextRef c = f->unit->context;
     LLVMValueRef branch = LLVMBuildCondBr(f->b, condition, then, otherwise);
-    LLVMMetadataRef parts[3] = {
-        LLVMMDStringInContext2(c, "branch_weights", 14),
-        LLVMValueAsMetadata(host_word(f, is_likely ? 4000 : 1)),
-        LLVMValueAsMetadata(host_word(f, is_likely ? 1 : 4000)),
-    };
-    LLVMMetadataRef node = LLVMMDNodeInContext2(c, parts, 3);
-    unsigned kind = LLVMGetMDKindIDInContext(c, "prof", 4);
-    LLVMSetMetadata(branch, kind, LLVMMetadataAsValue(c, node));
+    cg_unit_weigh_branch(f->unit, branch, is_likely ? 4000 : 1, is_likely ? 1 : 4000);
 }
 
 void host_check(host_function *f, LLVMValueRef status) {

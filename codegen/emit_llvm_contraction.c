@@ -12,7 +12,7 @@
 
 #include <string.h>
 
-enum { SUM_BLOCK = 320 }; /* terms: 20 KB of a panel */
+enum { SUM_BLOCK = 320, WIDE_SUM_BLOCK = 512 }; /* terms: 20 KB of a panel, 64 KB of AVX-512's two */
 
 static int64_t known_or(rt_dim d, int64_t otherwise) {
     return rt_dim_is_constant(d) ? d : otherwise;
@@ -113,25 +113,30 @@ static void plan_lines(const kn_kernel *k, kn_plan *p) {
  * a panel's part stays in the first level, the rows' parts in the second, and sums of the terms so far
  * are kept in scratch, in the third at worst. Rows a multiple of 4 KB apart share few sets of the
  * first level and are copied; that pays for shorter sums too, as it does where no cache holds the
- * weights (64 x 768 x 50257: 1.04) and for two inputs (768 x 768: 1.08). (AVX-512's caches were larger where it
- * was measured: whole sums there.) */
+ * weights (64 x 768 x 50257: 1.04) and for two inputs (768 x 768: 1.08). AVX-512 walks two panels at once,
+ * whose parts lie in the second level anyway: there only sums past 2048 terms gain (1.03 to 1.07 on a
+ * Granite Rapids core), and copies lose. */
 static void choose_sum_block(const kn_kernel *k, const cg_target_info *target, kn_plan *p) {
     const kn_contraction *c = &k->contraction;
     rt_dim rows = k->dims[c->batch_count].size, columns = k->dims[c->batch_count + 1].size;
     rt_dim step = c->left.strides[c->batch_count];
-    p->copies_left = rt_dim_is_constant(step) && step % (c->right_is_packed ? 1024 : 512) == 0;
+    bool is_wide = target->vector_bytes > 32;
+    p->copies_left = !is_wide && rt_dim_is_constant(step) && step % (c->right_is_packed ? 1024 : 512) == 0;
     bool from_memory = known_or(c->k, 0) * known_or(columns, 0) > 32 << 20 >> 2;
     int64_t longest = SUM_BLOCK * (from_memory || !c->right_is_packed ? 2 : p->copies_left ? 3 : 5);
-    if (target->vector_bytes > 32 || c->left_kind != KN_LEFT_ROWS || c->format != KN_FLOAT32 ||
+    if (is_wide)
+        longest = 4 * WIDE_SUM_BLOCK;
+    if (c->left_kind != KN_LEFT_ROWS || c->format != KN_FLOAT32 ||
         !rt_dim_is_constant(c->k) || c->k <= longest || p->rows < 4 ||
-        p->panels != 1 || !rt_dim_is_constant(columns)) {
+        p->panels != (is_wide ? 2 : 1) || !rt_dim_is_constant(columns)) {
         p->copies_left = false;
         return;
     }
-    p->sum_blocks = (c->k + SUM_BLOCK - 1) / SUM_BLOCK;
+    int64_t terms = is_wide ? WIDE_SUM_BLOCK : SUM_BLOCK;
+    p->sum_blocks = (c->k + terms - 1) / terms;
     p->sum_block = ((c->k + p->sum_blocks - 1) / p->sum_blocks + 7) / 8 * 8;
     p->sum_blocks = (c->k + p->sum_block - 1) / p->sum_block;
-    p->inner = 192 * 1024 / (p->sum_block * 4) / p->rows * p->rows;
+    p->inner = (is_wide ? 384 : 192) * 1024 / (p->sum_block * 4) / p->rows * p->rows;
     if (rt_dim_is_constant(rows) && rows > 0) {
         int64_t parts = (rows + p->inner - 1) / p->inner;
         p->inner = ((rows + parts - 1) / parts + p->rows - 1) / p->rows * p->rows;
@@ -188,13 +193,14 @@ static void make_plan(kn_kernel *k, const cg_target_info *target, kn_plan *p) {
                         : c->format == KN_BFLOAT16_DOT ? p->left_row_bytes
                                                        : sum * 4;
     int64_t right_bytes = known_or(columns, 512) * kn_format_panel_bytes(c->format, sum) / KN_PANEL;
-    int64_t block = 384 * 1024 / (row_bytes > 0 ? row_bytes : 1);
-    block = block / 100 * k->variant->block_percent;
+    int64_t block = (target->vector_bytes > 32 ? 640 : 384) * 1024 / (row_bytes > 0 ? row_bytes : 1);
+    block = block * k->variant->block_percent / 100;
     if (right_bytes <= 256 * 1024 || c->left_kind == KN_LEFT_PACKED)
         block = block < 8 * p->rows ? block : 8 * p->rows;
     if (block * p->taps * 8 > 64 * 1024)
         block = 64 * 1024 / (p->taps * 8);
-    block = block / p->rows * p->rows;
+    if (!rt_dim_is_constant(rows) || rows > block)
+        block = block / p->rows * p->rows;
     if (block < p->rows)
         block = p->rows;
     if (!c->right_is_packed && block < 256 / p->rows * p->rows)
@@ -234,6 +240,7 @@ static void make_plan(kn_kernel *k, const cg_target_info *target, kn_plan *p) {
         p->group = per * p->panels;
         if (p->sum_block && p->group * p->inner * KN_PANEL * 4 > 256 * 1024)
             p->group = 256 * 1024 / (p->inner * KN_PANEL * 4);
+        p->group = (p->group + p->panels - 1) / p->panels * p->panels;
         if (unit) /* whole steps of one row */
             p->group = (p->group + unit - 1) / unit * unit;
         p->groups = (panels + p->group - 1) / p->group;
@@ -341,6 +348,7 @@ void kn_emit_tile_epilogue(kn_emitter *e, LLVMValueRef tile, LLVMValueRef m, int
     for (int part = 0; part < (may_be_short ? 2 : 1); part++) {
         LLVMValueRef first = part == 0 ? column : LLVMBuildAnd(e->b, end, kn_i64(e, -(int64_t)w), "");
         kn_loop_begin(e, &loop, first, part == 0 ? kn_sub(e, end, kn_i64(e, w - 1)) : end, w, NULL, 0);
+        loop.trips = vectors * lanes / w;
         if (part == 1)
             e->mask = kn_lane_mask(e, kn_sub(e, end, loop.index), w);
         e->index[k->dim_count - 1] = loop.index;

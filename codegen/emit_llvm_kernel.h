@@ -64,6 +64,7 @@ typedef struct kn_loop {
     LLVMValueRef index, phis[KN_MAX_CARRIED], exit_phis[KN_MAX_CARRIED];
     LLVMValueRef end, step, initial[KN_MAX_CARRIED];
     int carried;
+    int64_t trips; /* how often it usually runs: where registers run short, code generation asks; 0: not known */
     LLVMValueRef *saved_memo;
 } kn_loop;
 

@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+enum { MAX_TRIPS = 1 << 20 };
+
 LLVMValueRef kn_i64(kn_emitter *e, int64_t value) {
     return LLVMConstInt(e->unit->i64, (unsigned long long)value, 1);
 }
@@ -74,6 +76,8 @@ void kn_loop_begin(kn_emitter *e, kn_loop *loop, LLVMValueRef begin, LLVMValueRe
     loop->end = end;
     loop->step = kn_i64(e, step);
     loop->carried = count;
+    int64_t from, to;
+    loop->trips = constant_of(begin, &from) && constant_of(end, &to) ? (to - from + step - 1) / step : 0;
     LLVMBuildCondBr(e->b, LLVMBuildICmp(e->b, LLVMIntSLT, begin, end, ""), loop->head, loop->exit);
     LLVMPositionBuilderAtEnd(e->b, loop->head);
     loop->index = LLVMBuildPhi(e->b, e->unit->i64, "");
@@ -95,8 +99,10 @@ void kn_loop_end(kn_emitter *e, kn_loop *loop, LLVMValueRef *next) {
     LLVMAddIncoming(loop->index, &index, &latch, 1);
     for (int i = 0; i < loop->carried; i++)
         LLVMAddIncoming(loop->phis[i], &next[i], &latch, 1);
-    LLVMBuildCondBr(e->b, LLVMBuildICmp(e->b, LLVMIntSLT, index, loop->end, ""), loop->head,
-                    loop->exit);
+    LLVMValueRef again = LLVMBuildICmp(e->b, LLVMIntSLT, index, loop->end, "");
+    LLVMValueRef branch = LLVMBuildCondBr(e->b, again, loop->head, loop->exit);
+    if (loop->trips > 0)
+        cg_unit_weigh_branch(e->unit, branch, loop->trips < MAX_TRIPS ? (unsigned)loop->trips - 1 : MAX_TRIPS, 1);
     LLVMPositionBuilderAtEnd(e->b, loop->exit);
     for (int i = 0; i < loop->carried; i++) {
         LLVMValueRef phi = LLVMBuildPhi(e->b, LLVMTypeOf(next[i]), "");
