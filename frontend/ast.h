@@ -10,6 +10,9 @@
 
 typedef struct ast_node ast_node;
 
+/* The attribute that the n-th positional part of a class pattern means, as __match_args__ says. */
+#define FE_MATCH_ARGUMENT "$argument"
+
 typedef struct ast_list {
     ast_node **items;
     size_t count, capacity;

@@ -147,6 +147,49 @@ static bool tensor_attribute(emitter *E, ir_value *x, ts_str name, const ast_nod
     return true;
 }
 
+/* x.max(dim=0).indices: the operator's schema names its results. */
+static ir_value *named_result(const ir_value *tuple, ts_str name) {
+    const ir_op *made = tuple->def;
+    const ir_op *op = made && made->opcode == IR_OP_TUPLE && made->operand_count ? made->operands[0]->def : NULL;
+    if (!op || op->opcode != IR_OP_CORE || op->result_count != made->operand_count)
+        return NULL;
+    const char *at = strstr(rt_op_get(op->core)->schema, "-> (");
+    for (size_t i = 0; at && i < op->result_count; i++) {
+        at += strcspn(at, " (") + 1;      /* before the type */
+        const char *end = at + strcspn(at, ",)");
+        const char *word = end;
+        while (word > at && word[-1] != ' ')
+            word--;
+        if (made->operands[i] == op->results[i] && ts_str_equal(name, (ts_str){word, (size_t)(end - word)}))
+            return op->results[i];
+        at = end + 1;
+    }
+    return NULL;
+}
+
+static bool tuple_attribute(emitter *E, ir_value *v, ts_str name, em *out) {
+    const ir_type *t = v->type;
+    for (size_t i = 0; t->class_ && i < t->class_->field_count; i++)
+        if (ts_str_equal(t->class_->fields[i].name, name)) {
+            ir_op *op = ir_build_op(&E->b, IR_OP_TUPLE_GET, &v, 1, &t->args[i], 1);
+            op->integer = (int64_t)i;
+            *out = em_value(op->results[0]);
+            return true;
+        }
+    fe_class *c = t->class_ ? fe_class_of(t->class_) : NULL;
+    ir_value *result = t->class_ ? NULL : named_result(v, name);
+    if (result) {
+        *out = em_value(result);
+        return true;
+    }
+    *out = method_of(v, name);
+    if (c && fe_class_method(c, name)) {
+        out->function = fe_class_method(c, name);
+        out->class_ = (ir_class *)t->class_;
+    }
+    return true;
+}
+
 static bool value_attribute(emitter *E, ir_value *v, ts_str name, const ast_node *node, em *out) {
     const ir_type *t = v->type;
     switch (t->kind) {
@@ -155,21 +198,7 @@ static bool value_attribute(emitter *E, ir_value *v, ts_str name, const ast_node
     case IR_CLASS:
         return object_attribute(E, v, name, node, out);
     case IR_TUPLE:
-        for (size_t i = 0; t->class_ && i < t->class_->field_count; i++)
-            if (ts_str_equal(t->class_->fields[i].name, name)) {
-                ir_op *op = ir_build_op(&E->b, IR_OP_TUPLE_GET, &v, 1, &t->args[i], 1);
-                op->integer = (int64_t)i;
-                *out = em_value(op->results[0]);
-                return true;
-            }
-        if (t->class_ && fe_class_of(t->class_) && fe_class_method(fe_class_of(t->class_), name)) {
-            *out = method_of(v, name);
-            out->function = fe_class_method(fe_class_of(t->class_), name);
-            out->class_ = (ir_class *)t->class_;
-            return true;
-        }
-        *out = method_of(v, name);
-        return true;
+        return tuple_attribute(E, v, name, out);
     case IR_ENUM: {
         const ir_class *c = t->class_;
         if (ts_str_is(name, "name")) {
@@ -217,7 +246,7 @@ static bool value_attribute(emitter *E, ir_value *v, ts_str name, const ast_node
         const ir_type *plain = ir_type_without_none(E->m, t);
         if (plain != t)
             return value_attribute(E, em_check_cast(E, v, plain), name, node, out);
-        return false;
+        return em_union_attribute(E, v, name, node, out);
     }
     case IR_INT:
         if (ts_str_is(name, "real") || ts_str_is(name, "numerator")) {
@@ -433,9 +462,36 @@ em em_attribute_of(emitter *E, em object, ts_str name, const ast_node *node, boo
     return em_error();
 }
 
+/* Point(x, y) in a match statement: the name that the class's __match_args__ has at a position. */
+static bool match_argument(emitter *E, em object, ts_str *name, const ast_node *node) {
+    size_t prefix = sizeof FE_MATCH_ARGUMENT - 1, index = 0;
+    if (object.kind != EM_VALUE)
+        return false;
+    for (size_t i = prefix; i < name->length; i++)
+        index = 10 * index + (size_t)(name->data[i] - '0');
+    const ir_type *t = object.value->type;
+    fe_class *c = t->class_ && (t->kind == IR_CLASS || t->kind == IR_TUPLE) ? fe_class_of(t->class_) : NULL;
+    fe_class_variable *given = c ? fe_class_find_variable(c, TS_STR("__match_args__")) : NULL;
+    if (given && given->initial && given->initial->kind == AST_TUPLE && index < given->initial->list.count &&
+        given->initial->list.items[index]->kind == AST_STRING) {
+        *name = given->initial->list.items[index]->text;
+        return true;
+    }
+    if (!given && c && (c->is_dataclass || t->kind == IR_TUPLE) && index < t->class_->field_count) {
+        *name = t->class_->fields[index].name;
+        return true;
+    }
+    EM_ERR(E, node, "%s has no attribute for part %zu of the pattern", em_type_text(E, t), index + 1);
+    return false;
+}
+
 em em_attribute(emitter *E, const ast_node *node) {
     em object = em_expression(E, node->left, NULL);
     em_place(E, node);
+    if (ts_str_starts_with(node->text, FE_MATCH_ARGUMENT)) {
+        ts_str name = node->text;
+        return match_argument(E, object, &name, node) ? em_attribute_of(E, object, name, node, false) : em_error();
+    }
     return em_attribute_of(E, object, node->text, node, false);
 }
 

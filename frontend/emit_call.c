@@ -642,6 +642,8 @@ em em_call_value(emitter *E, em callee, em_arguments *args, const ast_node *node
         }
         if (callee.function)
             return em_call_method(E, callee.value, callee.name, args, node);
+        if (callee.value->type->kind == IR_UNION)
+            return em_call_union(E, callee.value, callee.name, args, node, hint);
         return em_call_builtin_type_method(E, callee, args, node, hint);
     case EM_CHOICE:
         return call_choice(E, callee, 0, args, node, hint);
@@ -665,7 +667,7 @@ em em_call_value(emitter *E, em callee, em_arguments *args, const ast_node *node
         if (em_spread_partial(E, v, args, node, &stands_for))
             return em_call_value(E, stands_for, args, node, hint);
         if (v->type->kind == IR_UNION)
-            return em_call_union(E, v, args, node, hint);
+            return em_call_union(E, v, (ts_str){0}, args, node, hint);
         if (v->type->kind == IR_CLASS) {
             fe_class *c = fe_class_of(v->type->class_);
             bool forward = c && (c->kind == RT_CLASS_MODULE || fe_class_method(c, TS_STR("forward")));

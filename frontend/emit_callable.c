@@ -382,41 +382,6 @@ bool em_callable_of(emitter *E, ir_value *object, em *out) {
     return true;
 }
 
-/* One of several functions: told by the object's class. */
-em em_call_union(emitter *E, ir_value *v, em_arguments *args, const ast_node *node, const ir_type *hint) {
-    const ir_type *t = v->type;
-    for (size_t i = 0; i < args->count; i++) /* once, before the choice */
-        if (args->items[i].v.kind != EM_VALUE)
-            args->items[i].v = em_value(em_ir(E, args->items[i].v, node, NULL));
-    if (t->arg_count == 0)
-        return em_error();
-    em_arguments copy = {0};
-    for (size_t i = 0; i < args->count; i++)
-        TS_APPEND(E->arena, copy.items, copy.count, copy.capacity, args->items[i]);
-    ir_value *first = em_cast(E, v, t->args[0]);
-    if (t->arg_count == 1)
-        return em_call_value(E, em_value(first), &copy, node, hint);
-    const ir_type *boolean = em_simple(E, IR_BOOL);
-    ir_op *test = ir_build_op(&E->b, IR_OP_IS_INSTANCE, &v, 1, &boolean, 1);
-    test->types = TS_NEW_ARRAY(E->arena, const ir_type *, 1);
-    ((const ir_type **)(uintptr_t)test->types)[0] = t->args[0];
-    test->type_count = 1;
-    em_choice choice;
-    em_choose(E, &choice, test->results[0]);
-    ir_value *a = em_ir(E, em_call_value(E, em_value(em_cast(E, v, t->args[0])), &copy, node, hint), node, NULL);
-    em_choose_other(E, &choice, a);
-    const ir_type **rest = TS_NEW_ARRAY(E->arena, const ir_type *, t->arg_count);
-    for (size_t i = 1; i < t->arg_count; i++)
-        rest[i - 1] = t->args[i];
-    const ir_type *others = t->arg_count == 2 ? rest[0] : ir_type_union(E->m, rest, t->arg_count - 1);
-    ir_value *other = em_cast(E, v, others);
-    em b = others->kind == IR_UNION ? em_call_union(E, other, args, node, hint)
-                                    : em_call_value(E, em_value(other), args, node, hint);
-    ir_value *second = em_ir(E, b, node, NULL);
-    ir_value *r = em_choose_end(E, &choice, second, node);
-    return a && second ? em_value(r) : em_error();
-}
-
 /* ---- generators ---- */
 
 bool em_is_generator(const ast_node *function) {

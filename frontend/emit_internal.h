@@ -435,6 +435,9 @@ const ast_node *em_with_cells(emitter *E, const fe_function *f);
 em em_new_cell(emitter *E, const ast_node *node);
 em em_made_object(emitter *E, const ast_node *class_node, ts_str name, ts_str identity, em_arguments *args,
                   const ast_node *node);
+/* ---- emit_union.c: name empty: the value itself is called ---- */
+em em_call_union(emitter *E, ir_value *v, ts_str name, em_arguments *args, const ast_node *node, const ir_type *hint);
+bool em_union_attribute(emitter *E, ir_value *v, ts_str name, const ast_node *node, em *out);
 /* ---- emit_dataclass.c ---- */
 bool em_dataclass_option(emitter *E, const fe_class *c, const char *name, bool otherwise);
 bool em_field_option(emitter *E, const fe_class *c, ts_str field, const char *name, bool otherwise);
@@ -446,7 +449,6 @@ fe_function *em_class_method_of(emitter *E, fe_class *c, fe_function *f); /* emi
 bool em_is_function(em v);
 ir_value *em_function_object(emitter *E, em v, const ast_node *node);
 bool em_callable_of(emitter *E, ir_value *object, em *out);
-em em_call_union(emitter *E, ir_value *v, em_arguments *args, const ast_node *node, const ir_type *hint);
 bool em_is_generator(const ast_node *function);
 em em_call_generator(emitter *E, fe_function *f, ir_value *self, em_arguments *args, const ast_node *node);
 em em_call_nested_generator(emitter *E, const ast_node *function, em *args, size_t count, const ast_node *node);

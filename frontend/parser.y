@@ -143,7 +143,7 @@ static ts_str dotted(fe_parser *parser, ts_str a, ts_str b) {
 %type <node> star_named yield_expression rhs optional_value annotation_value returns
 %type <node> comp_clause for_target for_targets dict_item subscript slice_item optional_expression
 %type <list> group group_list
-%type <node> argument with_item alias from_alias except_arm lambda group_item
+%type <node> argument with_item alias from_alias except_arm lambda group_item as_item pattern
 %type <block> block
 %type <parameters> parameters parameter_list lambda_parameters lambda_list
 %type <parameter> parameter lambda_parameter
@@ -311,15 +311,17 @@ cases:
 | cases case { $$ = $1; fe_list_add(parser, &$$, $2); }
 ;
 case:
-  CASE for_targets ':' block { $$ = NODE(IF, @$); $$->left = $2; $$->body = $4.body; }
-| CASE for_targets AS NAME ':' block { $$ = NODE(IF, @$); $$->left = $2; $$->text = $4; $$->body = $6.body; }
-| CASE for_targets IF named_expression ':' block {
+  CASE pattern ':' block { $$ = NODE(IF, @$); $$->left = $2; $$->body = $4.body; }
+| CASE pattern AS NAME ':' block { $$ = NODE(IF, @$); $$->left = $2; $$->text = $4; $$->body = $6.body; }
+| CASE pattern IF named_expression ':' block {
     $$ = NODE(IF, @$); $$->left = $2; $$->test = $4; $$->body = $6.body;
   }
-| CASE for_targets AS NAME IF named_expression ':' block {
+| CASE pattern AS NAME IF named_expression ':' block {
     $$ = NODE(IF, @$); $$->left = $2; $$->text = $4; $$->test = $6; $$->body = $8.body;
   }
 ;
+
+pattern: for_targets { $$ = $1; parser->with_targets = 0; } ;
 
 decorators:
   '@' named_expression NEWLINE            { $$ = one(parser, $2); }
@@ -436,8 +438,8 @@ star_expression: expression | '*' arith { $$ = with_child(parser, AST_STARRED, $
 named_expression: expression | NAME WALRUS expression { $$ = named(parser, AST_WALRUS, $1, $3, @$); } ;
 star_named: named_expression | '*' arith { $$ = with_child(parser, AST_STARRED, $2, @$); } ;
 star_named_list:
-  star_named                     { $$ = one(parser, $1); }
-| star_named_list ',' star_named { $$ = $1; fe_list_add(parser, &$$, $3); }
+  group_item                     { $$ = one(parser, $1); }
+| star_named_list ',' group_item { $$ = $1; fe_list_add(parser, &$$, $3); }
 ;
 
 expression:
@@ -530,9 +532,10 @@ group_list:
   group_item                { $$ = one(parser, $1); }
 | group_list ',' group_item { $$ = $1; fe_list_add(parser, &$$, $3); }
 ;
-group_item:
-  star_named
-| expression AS arith {
+group_item: star_named | as_item ;
+/* In parentheses of a with statement, and in patterns. */
+as_item:
+  expression AS arith {
     $$ = NODE(WITH_ITEM, @$); $$->left = $1; $$->right = $3; SEAL($$);
     fe_check_target(parser, $3, "assign to", false);
     parser->with_target = $$;
@@ -572,6 +575,7 @@ dict_items:
 ;
 dict_item:
   expression ':' expression { $$ = NODE(KEYWORD, @$); $$->left = $1; $$->right = $3; }
+| expression ':' as_item    { $$ = NODE(KEYWORD, @$); $$->left = $1; $$->right = $3; }
 | POW arith                 { $$ = NODE(KEYWORD, @$); $$->right = $2; }
 ;
 
@@ -603,10 +607,12 @@ argument_list:
 ;
 argument:
   named_expression
+| as_item
 | named_expression comp_for {
     $$ = comprehension(parser, AST_GENERATOR, $1, NULL, $2, @$); $$->other = TS_STR("bare");
   }
 | NAME '=' expression { $$ = named(parser, AST_KEYWORD, $1, $3, @$); }
+| NAME '=' as_item    { $$ = named(parser, AST_KEYWORD, $1, $3, @$); }
 | '*' expression      { $$ = with_child(parser, AST_STARRED, $2, @$); }
 | POW expression      { $$ = with_child(parser, AST_KEYWORD, $2, @$); }
 ;

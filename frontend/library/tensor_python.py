@@ -5,7 +5,7 @@ import torch
 from torch import Tensor
 
 
-def norm__order(self: Tensor, p: str, dim: Optional[List[int]] = None, keepdim: bool = False,
+def norm__order(self: Tensor, p: str = "fro", dim: Optional[List[int]] = None, keepdim: bool = False,
                 dtype: Optional[int] = None) -> Tensor:
     x = self
     if dtype is not None:

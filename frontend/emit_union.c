@@ -1,0 +1,97 @@
+/* frontend/emit_union.c - calls and attributes of a value of several possible types: one way for each type, chosen
+ * by the object's own at run time. */
+#include "frontend/emit_internal.h"
+
+typedef em (*part_action)(emitter *E, ir_value *part, const void *context, const ast_node *node);
+
+static ir_value *is_of(emitter *E, ir_value *v, const ir_type *type) {
+    const ir_type *boolean = em_simple(E, IR_BOOL);
+    const ir_type **types = TS_NEW_ARRAY(E->arena, const ir_type *, 1);
+    types[0] = type;
+    ir_op *test = ir_build_op(&E->b, IR_OP_IS_INSTANCE, &v, 1, &boolean, 1);
+    test->types = types;
+    test->type_count = 1;
+    return test->results[0];
+}
+
+/* if v is of the first type: action(v as that) else: the others */
+static em each_part(emitter *E, ir_value *v, part_action action, const void *context, const ast_node *node) {
+    const ir_type *t = v->type;
+    if (t->kind != IR_UNION)
+        return action(E, v, context, node);
+    if (t->arg_count < 2)
+        return t->arg_count ? action(E, em_cast(E, v, t->args[0]), context, node) : em_error();
+    em_choice choice;
+    em_choose(E, &choice, is_of(E, v, t->args[0]));
+    em first = action(E, em_cast(E, v, t->args[0]), context, node);
+    bool raises = E->env.state == EM_UNREACHABLE;
+    ir_value *a = raises ? NULL : em_ir(E, first, node, NULL);
+    em_choose_other(E, &choice, a);
+    em second = each_part(E, em_cast(E, v, ir_type_union(E->m, t->args + 1, t->arg_count - 1)), action, context, node);
+    bool raises_too = E->env.state == EM_UNREACHABLE;
+    ir_value *b = raises_too ? NULL : em_ir(E, second, node, NULL);
+    ir_value *r = em_choose_end(E, &choice, b, node);
+    return (a || raises) && (b || raises_too) && r ? em_value(r) : em_error();
+}
+
+/* What the parts share is made once, before the choice. */
+static void evaluate_once(emitter *E, em_arguments *args, const ast_node *node) {
+    for (size_t i = 0; i < args->count; i++)
+        if (args->items[i].v.kind == EM_TUPLE)
+            args->items[i].v = em_value(em_ir(E, args->items[i].v, node, NULL));
+}
+
+typedef struct call_context {
+    ts_str name; /* of the method; empty: the value itself is called */
+    const em_arguments *args;
+    const ir_type *hint;
+} call_context;
+
+static em call_part(emitter *E, ir_value *part, const void *context, const ast_node *node) {
+    const call_context *c = context;
+    em_arguments copy = {0};
+    for (size_t i = 0; i < c->args->count; i++)
+        TS_APPEND(E->arena, copy.items, copy.count, copy.capacity, c->args->items[i]);
+    em callee = em_value(part);
+    if (c->name.length) {
+        if (!em_has_attribute(E, callee, c->name) && part->type->kind == IR_CLASS) {
+            em_raise_named(E, TS_STR("AttributeError"),
+                           ir_build_str(&E->b, ts_arena_format(E->arena, "'%.*s' object has no attribute '%.*s'",
+                                                               TS_STR_ARG(fe_class_of(part->type->class_)->bare_name),
+                                                               TS_STR_ARG(c->name))));
+            return em_error();
+        }
+        callee = em_attribute_of(E, callee, c->name, node, false);
+    }
+    return em_call_value(E, callee, &copy, node, c->hint);
+}
+
+em em_call_union(emitter *E, ir_value *v, ts_str name, em_arguments *args, const ast_node *node, const ir_type *hint) {
+    evaluate_once(E, args, node);
+    call_context c = {.name = name, .args = args, .hint = hint};
+    return each_part(E, v, call_part, &c, node);
+}
+
+static em attribute_part(emitter *E, ir_value *part, const void *context, const ast_node *node) {
+    return em_attribute_of(E, em_value(part), *(const ts_str *)context, node, false);
+}
+
+bool em_union_attribute(emitter *E, ir_value *v, ts_str name, const ast_node *node, em *out) {
+    const ir_type *t = v->type;
+    bool all_methods = true;
+    size_t found = 0;
+    for (size_t i = 0; i < t->arg_count; i++) {
+        if (t->args[i]->kind != IR_CLASS && t->args[i]->kind != IR_TUPLE && t->args[i]->kind != IR_ENUM)
+            return false;
+        const fe_class *c = t->args[i]->class_ ? fe_class_of(t->args[i]->class_) : NULL;
+        const fe_function *f = c ? fe_class_method(c, name) : NULL;
+        all_methods = all_methods && (!f || !f->is_property);
+        found += f != NULL;
+    }
+    if (found && all_methods) {
+        *out = (em){.kind = EM_METHOD, .value = v, .name = name};
+        return true;
+    }
+    *out = each_part(E, v, attribute_part, &name, node);
+    return true;
+}
