@@ -110,7 +110,7 @@ static void store_field(emitter *E, ir_value *object, ir_class *c, ts_str name, 
     if (!value)
         return;
     if (!field) {
-        bool may_add = class_ && c->base.kind == RT_CLASS_PLAIN && !class_->is_archive;
+        bool may_add = class_ && (c->base.kind == RT_CLASS_PLAIN || c->base.kind == RT_CLASS_EXCEPTION) && !class_->is_archive;
         if (!may_add) {
             bool is_constant = class_ && fe_class_find_variable(class_, name);
             EM_ERR(E, node, is_constant ? "%.*s.%.*s is a constant of the class: assign it in __init__ first"

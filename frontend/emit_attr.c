@@ -76,6 +76,18 @@ static bool is_module_method(ts_str name) {
     return strstr(module_methods, text) != NULL;
 }
 
+static em own_value(emitter *E, ir_value *part, const void *context, const ast_node *node) {
+    const ts_str *name = context;
+    ir_class *c = (ir_class *)(uintptr_t)part->type->class_;
+    const ir_field *f = em_find_field(c, *name);
+    em out = em_error();
+    if (f)
+        return get_field(E, part, f);
+    if (!class_value(E, fe_class_of(c), *name, &out))
+        EM_ERR(E, node, "%.*s has no attribute '%.*s'", TS_STR_ARG(c->base.bare_name), TS_STR_ARG(*name));
+    return out;
+}
+
 static bool object_attribute(emitter *E, ir_value *object, ts_str name, const ast_node *node,
                              em *out) {
     ir_class *c = (ir_class *)object->type->class_;
@@ -106,6 +118,10 @@ static bool object_attribute(emitter *E, ir_value *object, ts_str name, const as
         out->function = method;
         out->class_ = c;
         return true;
+    }
+    if (fe_class_find_variable(class_, name) && em_is_overridden(E, class_, name)) {
+        *out = em_by_class(E, object, own_value, &name, node);
+        return out->kind != EM_ERROR;
     }
     if (class_value(E, class_, name, out))
         return true;
@@ -613,6 +629,8 @@ em_condition em_is_instance(emitter *E, const ast_node *node, const ast_node *su
                             const ast_node *types) {
     em_condition unknown = {.known = -1};
     em v = em_expression(E, subject, NULL);
+    if (v.kind == EM_VALUE && em_is_exception(v.value->type) && !em_is_object_exception(fe_class_of(v.value->type->class_)))
+        v = em_plain_exception(E, v, node);
     if (v.kind == EM_EXCEPTION)
         return (em_condition){.known = -1, .value = em_exception_test(E, v, types)};
     wanted list[16];

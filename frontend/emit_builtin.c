@@ -158,39 +158,17 @@ static em wrap(emitter *E, em_kind kind, em_arguments *args, ir_value *start) {
     return (em){.kind = kind, .items = items, .count = args->count, .value = start};
 }
 
-/* type(x) of a class with subclasses: its name is asked; deeper classes first. */
+static em name_of_part(emitter *E, ir_value *part, const void *context, const ast_node *node) {
+    (void)context, (void)node;
+    return em_value(ir_build_str(&E->b, fe_class_of(part->type->class_)->bare_name));
+}
+
+/* type(x) of a class with subclasses: its name is asked. */
 static em class_at_run_time(emitter *E, ir_value *x, const ast_node *node) {
-    fe_class *base = fe_class_of(x->type->class_);
-    const fe_map *names = &E->fe->scope->names;
-    ir_value *text = ir_build_str(&E->b, base->bare_name);
-    size_t most = 0;
-    for (size_t i = 0; i < names->count; i++) {
-        const fe_binding *b = names->values[i];
-        if (b->kind == FE_CLASS && b->class_->ancestor_count > most)
-            most = b->class_->ancestor_count;
-    }
-    for (size_t depth = 0; depth <= most; depth++)
-        for (size_t i = 0; i < names->count; i++) {
-            const fe_binding *b = names->values[i];
-            bool is_sub = b->kind == FE_CLASS && b->class_ != base && fe_class_is_a(b->class_, base);
-            ir_class *c = is_sub && b->class_->ancestor_count == depth ? fe_class_ir(E->fe, b->class_) : NULL;
-            if (!c)
-                continue;
-            const ir_type **types = TS_NEW_ARRAY(E->arena, const ir_type *, 1);
-            types[0] = c->type;
-            const ir_type *boolean = em_simple(E, IR_BOOL);
-            ir_op *test = ir_build_op(&E->b, IR_OP_IS_INSTANCE, &x, 1, &boolean, 1);
-            test->types = types;
-            test->type_count = 1;
-            em_choice choice;
-            em_choose(E, &choice, test->results[0]);
-            em_choose_other(E, &choice, ir_build_str(&E->b, b->class_->bare_name));
-            text = em_choose_end(E, &choice, text, node);
-        }
     em out = {.kind = EM_EXCEPTION};
     out.keys = TS_NEW_ARRAY(E->arena, ir_value *, 1);
-    out.keys[0] = text;
-    return out;
+    out.keys[0] = em_by_class(E, x, name_of_part, NULL, node).value;
+    return out.keys[0] ? out : em_error();
 }
 
 static bool is_archive_node(const ast_node *node) { return node->source && node->source->is_archive; }
@@ -232,14 +210,9 @@ static em python_builtin(emitter *E, ts_str name, em_arguments *args, const ast_
     if (IS("str"))
         return em_value(args->count ? em_to_str(E, args->items[0].v, node)
                                     : ir_build_str(&E->b, (ts_str){"", 0}));
-    if (IS("repr") && args->count == 1 && args->items[0].v.kind == EM_EXCEPTION) {
-        em v = args->items[0].v;
-        ir_value *class_ = v.keys ? v.keys[0] : ir_build_str(&E->b, v.binding->class_->bare_name);
-        ir_value *open = em_row(E, "add.str", node, 2, class_, ir_build_str(&E->b, TS_STR("(")));
-        ir_value *text = v.value ? em_row(E, "prim_repr", node, 1, v.value) : ir_build_str(&E->b, TS_STR(""));
-        text = em_row(E, "add.str", node, 2, open, text);
-        return em_value(em_row(E, "add.str", node, 2, text, ir_build_str(&E->b, TS_STR(")"))));
-    }
+    if (IS("repr") && args->count == 1 && em_is_any_exception(args->items[0].v) &&
+        !(args->items[0].v.kind == EM_VALUE && em_class_has_method(args->items[0].v.value->type, "__repr__")))
+        return em_value(em_exception_repr(E, args->items[0].v, node));
     if (IS("repr")) {
         ir_value *view = args->count ? em_view_text(E, args->items[0].v, node) : NULL;
         if (view)
@@ -375,6 +348,8 @@ static em python_builtin(emitter *E, ts_str name, em_arguments *args, const ast_
     }
     if (IS("type") && args->count == 1) {
         em v = args->items[0].v;
+        if (v.kind == EM_VALUE && em_is_exception(v.value->type))
+            v = em_plain_exception(E, v, node);
         if (v.kind == EM_VALUE && em_is_set_type(v.value->type))
             return em_binding(E, (fe_binding){.kind = FE_NAME, .path = TS_STR("builtins.set")});
         if (v.kind == EM_VALUE && v.value->type->kind == IR_CLASS && fe_class_of(v.value->type->class_) &&

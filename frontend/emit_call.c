@@ -394,7 +394,7 @@ em em_call_function(emitter *E, fe_function *f, em_arguments *args, const ast_no
 static bool goes_by_object(const ir_class *c, fe_class *class_) {
     if (c->base.kind == RT_CLASS_INTERFACE)
         return true;
-    return c->base.kind == RT_CLASS_PLAIN && class_ && class_->has_subclasses;
+    return (c->base.kind == RT_CLASS_PLAIN || c->base.kind == RT_CLASS_EXCEPTION) && class_ && class_->has_subclasses;
 }
 
 static em call_by_object(emitter *E, ir_value *object, fe_function *f, ts_str name, em_arguments *args,
@@ -476,6 +476,8 @@ static em call_super(emitter *E, em callee, em_arguments *args, const ast_node *
     if (ts_str_is(callee.name, "__init__")) {
         /* super().__init__() of a class whose bases have none */
         ir_function *f = em_super_method(E, callee.after, callee.name, node);
+        if (!f && em_is_exception(callee.value->type) && !em_exception_init(E, callee.value, args, node))
+            return em_error();
         if (!f)
             return em_value(ir_build_none(&E->b));
     }

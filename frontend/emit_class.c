@@ -474,6 +474,10 @@ ir_class *fe_class_ir(fe_context *fe, fe_class *c) {
         enum_members(fe, c->ir, c);
         break;
     case RT_CLASS_EXCEPTION:
+        em_exception_fields(fe, c->ir);
+        if (c->node && fe_class_method(c, TS_STR("__init__")))
+            fe_method_ir(fe, c->ir, TS_STR("__init__"));
+        break;
     case RT_CLASS_INTERFACE:
         break;
     case RT_CLASS_MODULE:

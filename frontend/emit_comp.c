@@ -179,8 +179,9 @@ em em_comprehension(emitter *E, const ast_node *node, const ir_type *hint) {
 ir_value *em_to_str(emitter *E, em v, const ast_node *node) {
     if (v.kind == EM_BINDING && v.binding->kind == FE_CLASS)
         return ir_build_str(&E->b, v.binding->class_->bare_name);
-    if (v.kind == EM_EXCEPTION)
-        return v.value ? v.value : ir_build_str(&E->b, (ts_str){"", 0});
+    if (v.kind == EM_EXCEPTION || (v.kind == EM_VALUE && em_is_exception(v.value->type) &&
+                                   !em_class_has_method(v.value->type, "__str__")))
+        return em_exception_text(E, v, node);
     ir_value *view = em_view_text(E, v, node);
     if (view)
         return view;

@@ -8,20 +8,9 @@ static em exception_of(emitter *E, fe_class *c, em_arguments *args, const ast_no
     fe_binding *b = TS_NEW(E->arena, fe_binding);
     *b = (fe_binding){.kind = FE_CLASS, .class_ = c};
     out.binding = b;
-    if (args->count == 0)
-        return out;
-    if (args->count == 1) {
-        bool is_key = ts_str_is(c->bare_name, "KeyError");
-        ir_value *v = is_key ? em_ir(E, args->items[0].v, node, NULL) : NULL;
-        out.value = is_key ? (v ? em_row(E, "prim_repr", node, 1, v) : NULL)
-                           : em_to_str(E, args->items[0].v, node);
-        return out.value ? out : em_error();
-    }
-    em *items = TS_NEW_ARRAY(E->arena, em, args->count);
-    for (size_t i = 0; i < args->count; i++)
-        items[i] = args->items[i].v;
-    out.value = em_to_str(E, (em){.kind = EM_TUPLE, .items = items, .count = args->count}, node);
-    return out.value ? out : em_error();
+    if (args->count)
+        out.value = em_exception_message(E, c, args, node);
+    return out.value || !args->count ? out : em_error();
 }
 
 /* default of a NamedTuple's or dataclass's field */
@@ -217,8 +206,12 @@ static void class_values(emitter *E, fe_class *c, const ir_class *ir, ir_value *
 }
 
 em em_construct(emitter *E, fe_class *c, em_arguments *args, const ast_node *node) {
-    if (c->kind == RT_CLASS_EXCEPTION)
+    if (c->kind == RT_CLASS_EXCEPTION && !em_is_object_exception(c))
         return exception_of(E, c, args, node);
+    if (c->kind == RT_CLASS_EXCEPTION && c->is_dataclass) {
+        EM_UNSUPPORTED(E, node, "%.*s, a dataclass that is an exception, is not supported yet", TS_STR_ARG(c->bare_name));
+        return em_error();
+    }
     if (em_is_open_class(c))
         return em_construct_open(E, c, args, node);
     ir_class *ir = fe_class_ir(E->fe, c);
@@ -270,8 +263,10 @@ em em_construct(emitter *E, fe_class *c, em_arguments *args, const ast_node *nod
     }
     ir_value *object = em_new_object(E, ir);
     class_values(E, c, ir, object, node);
+    if (c->kind == RT_CLASS_EXCEPTION)
+        em_exception_begin(E, object, c, args);
     if (!init) {
-        if (args->count) {
+        if (args->count && c->kind != RT_CLASS_EXCEPTION) {
             EM_ERR(E, node, "%.*s() takes no arguments", TS_STR_ARG(c->bare_name));
             return em_error();
         }

@@ -375,8 +375,9 @@ ir_value *em_ir(emitter *E, em v, const ast_node *node, const ir_type *hint) {
     case EM_CHOICE:
     case EM_DTYPE_INFO:
     case EM_SUPER:
-    case EM_EXCEPTION:
         break;
+    case EM_EXCEPTION:
+        return em_exception_object(E, v);
     }
     bool is_unknown = v.kind == EM_METHOD && v.value && !v.function && !fe_operator_exists(E->fe, v.name);
     if (em_is_function(v) && !is_unknown) {

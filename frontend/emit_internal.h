@@ -96,6 +96,7 @@ typedef struct em_condition {
 typedef struct em_attempt em_attempt; /* a try body under way (emit_try.c) */
 typedef struct em_handling {           /* the exception of the except clause under way, or NULL */
     ir_value *exception, *message;
+    ir_value *object; /* Any: beside them, where the program has such; or NULL */
 } em_handling;
 
 typedef struct emitter {
@@ -245,6 +246,8 @@ bool em_make_global(emitter *E, ts_str name, const ast_node *node);
 ir_value *em_class_state(emitter *E, const fe_class *c, ts_str name);
 bool em_make_class_state(emitter *E, const fe_class *c, ts_str name, rt_value v);
 ir_value *em_changed_constant(emitter *E, rt_value v);
+bool em_make_state(emitter *E, ts_str key, ts_str name, const ir_type *type); /* begins as None */
+ir_value *em_state_of(emitter *E, ts_str key);
 void em_note_changed_constants(emitter *E, const ir_block *b);
 bool em_learn_parameter(emitter *E, size_t index, const ir_type *want);
 const ir_type *em_wanted_parameter(emitter *E, const fe_function *f, size_t index);
@@ -285,7 +288,8 @@ struct em_attempt {
     size_t count;
     uint32_t end; /* offset after BODY */
     ir_value *grad_mode; /* before: an exception may leave a with block */
-    ir_value *ok, *exception, *message; /* what try_call tells */
+    ir_value *ok;
+    em_handling raised; /* what try_call tells */
 };
 void em_try(emitter *E, const ast_node *node);
 /* The statements between begin and end become a function that is called so that an exception in
@@ -297,7 +301,6 @@ void em_attempt_failed(emitter *E, em_attempt *t, ir_op *op);
 /* Whether a caught exception is of a class, or of one of a tuple of them; NULL after an error. */
 ir_value *em_exception_test(emitter *E, em exception, const ast_node *types);
 void em_note_assigned(emitter *E, size_t slot); /* of em_set_variable */
-void em_raise_again(emitter *E, ir_value *exception, ir_value *message);
 /* Bare names of the class and of all known classes that derive from it (emit_class.c). */
 size_t em_exception_names(struct fe_context *fe, fe_class *wanted, ts_str **out);
 
@@ -390,6 +393,26 @@ typedef struct em_arguments {
     em_argument *items;
     size_t count, capacity;
 } em_arguments;
+/* ---- emit_exception.c ---- */
+void em_exception_fields(struct fe_context *fe, ir_class *c);
+bool em_is_exception(const ir_type *t);
+static inline bool em_is_any_exception(em v) {
+    return v.kind == EM_EXCEPTION || (v.kind == EM_VALUE && em_is_exception(v.value->type));
+}
+bool em_is_object_exception(const fe_class *c); /* with an __init__, methods or attributes of the user's */
+bool em_exception_init(emitter *E, ir_value *object, const em_arguments *args, const ast_node *node);
+void em_exception_begin(emitter *E, ir_value *object, const fe_class *c, const em_arguments *args);
+ir_value *em_exception_message(emitter *E, const fe_class *c, const em_arguments *args, const ast_node *node);
+ir_value *em_exception_name(emitter *E, em v); /* of an EM_EXCEPTION or of such an object */
+ir_value *em_exception_text(emitter *E, em v, const ast_node *node);
+ir_value *em_exception_repr(emitter *E, em v, const ast_node *node);
+em em_plain_exception(emitter *E, em v, const ast_node *node);
+ir_value *em_exception_object(emitter *E, em v);
+void em_raise_object(emitter *E, ir_value *object, const ast_node *node);
+void em_raise_again(emitter *E, em_handling e);
+ir_value *em_raised_object(emitter *E);
+em em_caught_object(emitter *E, ir_value *object, const ast_node *type);
+
 em em_call(emitter *E, const ast_node *node, const ir_type *hint);
 em em_set_method(emitter *E, ir_value *set, ts_str name, em_arguments *args, const ast_node *node);
 
@@ -435,7 +458,12 @@ const ast_node *em_with_cells(emitter *E, const fe_function *f);
 em em_new_cell(emitter *E, const ast_node *node);
 em em_made_object(emitter *E, const ast_node *class_node, ts_str name, ts_str identity, em_arguments *args,
                   const ast_node *node);
-/* ---- emit_union.c: name empty: the value itself is called ---- */
+/* ---- emit_union.c ---- */
+typedef em (*em_part_action)(emitter *E, ir_value *part, const void *context, const ast_node *node);
+/* What action gives for the class that the object has at run time: its own or one that derives from it. */
+em em_by_class(emitter *E, ir_value *object, em_part_action action, const void *context, const ast_node *node);
+bool em_is_overridden(emitter *E, const fe_class *c, ts_str name);
+/* name empty: the value itself is called */
 em em_call_union(emitter *E, ir_value *v, ts_str name, em_arguments *args, const ast_node *node, const ir_type *hint);
 bool em_union_attribute(emitter *E, ir_value *v, ts_str name, const ast_node *node, em *out);
 /* ---- emit_dataclass.c ---- */

@@ -137,23 +137,23 @@ static ts_str global_key(emitter *E, ts_str name) {
     return ts_arena_format(E->arena, "%p.%.*s", (const void *)scope, (int)name.length, name.data);
 }
 
-static ir_value *state_of(emitter *E, ts_str key) {
+ir_value *em_state_of(emitter *E, ts_str key) {
     const rt_value *object = E->fe->globals.count ? fe_map_get(&E->fe->globals, key) : NULL;
     return object ? ir_build_const(&E->b, *object) : NULL;
 }
 
 ir_value *em_global_object(emitter *E, ts_str name) {
-    return E->fe->globals.count ? state_of(E, global_key(E, name)) : NULL;
+    return E->fe->globals.count ? em_state_of(E, global_key(E, name)) : NULL;
 }
 
 ir_value *em_class_state(emitter *E, const fe_class *c, ts_str name) {
     if (!E->fe->globals.count)
         return NULL;
-    return state_of(E, ts_arena_format(E->arena, "%p:%.*s", (const void *)c, (int)name.length, name.data));
+    return em_state_of(E, ts_arena_format(E->arena, "%p:%.*s", (const void *)c, (int)name.length, name.data));
 }
 
 ir_value *em_changed_constant(emitter *E, rt_value v) {
-    return E->fe->globals.count && identity(v) ? state_of(E, pointer_key(E->fe, identity(v))) : NULL;
+    return E->fe->globals.count && identity(v) ? em_state_of(E, pointer_key(E->fe, identity(v))) : NULL;
 }
 
 /* type: NULL where the value says nothing. */
@@ -178,6 +178,11 @@ static bool make_state(emitter *E, ts_str key, ts_str name, const rt_value *valu
     fe_map_set(E->arena, &E->fe->globals, key, object);
     fe_relearn(E->fe); /* what reads it was emitted with its first value */
     return true;
+}
+
+bool em_make_state(emitter *E, ts_str key, ts_str name, const ir_type *type) {
+    rt_value none = rt_none();
+    return make_state(E, key, name, &none, type);
 }
 
 bool em_make_global(emitter *E, ts_str name, const ast_node *node) {

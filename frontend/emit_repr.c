@@ -206,7 +206,7 @@ ir_value *em_as_python(emitter *E, em v, const ast_node *node) {
 }
 
 ir_value *em_shown(emitter *E, em v, const ast_node *node) {
-    if (v.kind == EM_EXCEPTION)
+    if (em_is_any_exception(v))
         return em_to_str(E, v, node);
     ir_value *view = em_view_text(E, v, node);
     if (view)

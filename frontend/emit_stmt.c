@@ -193,7 +193,7 @@ void em_raise_named(emitter *E, ts_str exception, ir_value *message) {
 void em_raise(emitter *E, const ast_node *node) {
     if (!node->left) {
         if (E->handling.exception)
-            em_raise_again(E, E->handling.exception, E->handling.message);
+            em_raise_again(E, E->handling);
         else
             em_raise_named(E, TS_STR("RuntimeError"),
                            ir_build_str(&E->b, TS_STR("No active exception to reraise")));
@@ -202,9 +202,14 @@ void em_raise(emitter *E, const ast_node *node) {
     em v = em_expression(E, node->left, NULL);
     if (v.kind == EM_BINDING && v.binding->kind == FE_CLASS &&
         v.binding->class_->kind == RT_CLASS_EXCEPTION)
-        v = (em){.kind = EM_EXCEPTION, .binding = v.binding};
+        v = em_construct(E, v.binding->class_, &(em_arguments){0}, node->left);
     if (v.kind == EM_ERROR)
         return;
+    if (v.kind == EM_VALUE && em_is_exception(v.value->type)) {
+        em_place(E, node);
+        em_raise_object(E, v.value, node);
+        return;
+    }
     if (v.kind != EM_EXCEPTION) {
         ir_value *found = v.kind == EM_VALUE ? v.value : NULL;
         EM_ERR(E, node->left, "expected an exception to raise%s%s", found ? ", found " : "",
@@ -213,7 +218,7 @@ void em_raise(emitter *E, const ast_node *node) {
     }
     em_place(E, node);
     if (v.keys) {
-        em_raise_again(E, v.keys[0], v.value);
+        em_raise_again(E, (em_handling){v.keys[0], v.value, E->handling.object});
         return;
     }
     ir_value *message = v.value ? v.value : ir_build_str(&E->b, (ts_str){"", 0});
@@ -308,8 +313,8 @@ static void with_object(emitter *E, const ast_node *node, size_t i, ir_value *ob
         em_call_method0(E, object, "__exit__", args, 3, node);
     em_branch a = {.block = E->b.block, .env = E->env};
     em_attempt_failed(E, t, op);
-    args[0] = em_value(t->exception);
-    args[1] = em_value(t->message);
+    args[0] = em_value(t->raised.exception);
+    args[1] = em_value(t->raised.message);
     em r = em_call_method0(E, object, "__exit__", args, 3, node);
     em_condition ended = {.known = 0};
     if (r.kind == EM_VALUE && r.value->type->kind != IR_NONE) {
@@ -321,12 +326,12 @@ static void with_object(emitter *E, const ast_node *node, size_t i, ir_value *ob
         ir_op *choice = ir_build_if(&E->b, ended.value);
         em_branch c = {.block = choice->regions[0], .env = em_env_copy(E)};
         ir_block *here = em_enter(E, choice->regions[1]);
-        em_raise_again(E, t->exception, t->message);
+        em_raise_again(E, t->raised);
         em_branch d = {.block = E->b.block, .env = E->env};
         em_leave(E, here);
         em_merge(E, choice, &before, &c, &d, end_of(node));
     } else {
-        em_raise_again(E, t->exception, t->message);
+        em_raise_again(E, t->raised);
     }
     em_branch b = {.block = E->b.block, .env = E->env};
     em_leave(E, t->block);

@@ -226,8 +226,7 @@ ir_op *em_attempt_end(emitter *E, em_attempt *t, const ast_node *node) {
     ir_op *call = ir_build_op(&E->b, IR_OP_TRY_CALL, c.arguments, c.argument_count, types, 4);
     call->function = t->function;
     t->ok = call->results[0];
-    t->exception = call->results[1];
-    t->message = call->results[2];
+    t->raised = (em_handling){call->results[1], call->results[2], em_raised_object(E)};
     ir_op *op = ir_build_if(&E->b, t->ok);
     em_enter(E, op->regions[0]);
     const ir_type *result = t->function->return_type;
@@ -279,12 +278,6 @@ void em_attempt_failed(emitter *E, em_attempt *t, ir_op *op) {
 }
 
 /* ---- except ---- */
-
-void em_raise_again(emitter *E, ir_value *exception, ir_value *message) {
-    ir_value *operands[2] = {message, exception};
-    ir_build_op(&E->b, IR_OP_RAISE, operands, 2, NULL, 0);
-    E->env.state = EM_UNREACHABLE;
-}
 
 static ir_value *either(emitter *E, ir_value *a, ir_value *b, const ast_node *node) {
     return a && b ? em_op(E, "__or__", node, 2, a, b) : a ? a : b;
@@ -343,30 +336,34 @@ ir_value *em_exception_test(emitter *E, em exception, const ast_node *types) {
 static void clause_body(emitter *E, em_attempt *t, const ast_node *clause) {
     size_t slot = clause->text.length ? (size_t)fe_map_get(&E->variables, clause->text) : 0;
     em_handling saved = E->handling;
-    E->handling = (em_handling){t->exception, t->message};
-    if (slot) {
-        em v = {.kind = EM_EXCEPTION, .value = t->message};
+    E->handling = t->raised;
+    em object = slot && clause->left ? em_caught_object(E, t->raised.object, clause->left) : em_error();
+    if (object.kind == EM_VALUE) {
+        E->env.slots[slot - 1] = (em_slot){.is_set = true, .v = object};
+    } else if (slot) {
+        em v = {.kind = EM_EXCEPTION, .value = t->raised.message};
         v.keys = TS_NEW_ARRAY(E->arena, ir_value *, 1);
-        v.keys[0] = t->exception;
+        v.keys[0] = t->raised.exception;
         fe_binding *b = TS_NEW(E->arena, fe_binding);
         *b = (fe_binding){.kind = FE_CLASS, .class_ = fe_builtin_class(E->fe, TS_STR("builtins.Exception"))};
         v.binding = b;
         E->env.slots[slot - 1] = (em_slot){.is_set = true, .v = v};
     }
     em_statements(E, &clause->body, 0);
-    if (slot && E->env.slots[slot - 1].v.kind == EM_EXCEPTION)
+    const em_slot *left = slot ? &E->env.slots[slot - 1] : NULL;
+    if (left && (left->v.kind == EM_EXCEPTION || (object.kind == EM_VALUE && left->v.value == object.value)))
         E->env.slots[slot - 1] = (em_slot){0};
     E->handling = saved;
 }
 
 static void clauses(emitter *E, em_attempt *t, const ast_node *node, size_t i) {
     if (i == node->list.count) {
-        em_raise_again(E, t->exception, t->message);
+        em_raise_again(E, t->raised);
         return;
     }
     const ast_node *clause = node->list.items[i];
     ir_value *test;
-    if (!clause_test(E, t->exception, clause->left, &test))
+    if (!clause_test(E, t->raised.exception, clause->left, &test))
         return;
     if (!test) {
         clause_body(E, t, clause);
@@ -463,7 +460,7 @@ static void try_finally(emitter *E, const ast_node *node) {
     op = ir_build_if(&E->b, t->ok);
     a = (em_branch){.block = op->regions[0], .env = em_env_copy(E)};
     ir_block *here = em_enter(E, op->regions[1]);
-    em_raise_again(E, t->exception, t->message);
+    em_raise_again(E, t->raised);
     b = (em_branch){.block = E->b.block, .env = E->env};
     em_leave(E, here);
     em_merge(E, op, &before, &a, &b, end_of(node));

@@ -2,8 +2,6 @@
  * by the object's own at run time. */
 #include "frontend/emit_internal.h"
 
-typedef em (*part_action)(emitter *E, ir_value *part, const void *context, const ast_node *node);
-
 static ir_value *is_of(emitter *E, ir_value *v, const ir_type *type) {
     const ir_type *boolean = em_simple(E, IR_BOOL);
     const ir_type **types = TS_NEW_ARRAY(E->arena, const ir_type *, 1);
@@ -15,7 +13,7 @@ static ir_value *is_of(emitter *E, ir_value *v, const ir_type *type) {
 }
 
 /* if v is of the first type: action(v as that) else: the others */
-static em each_part(emitter *E, ir_value *v, part_action action, const void *context, const ast_node *node) {
+static em each_part(emitter *E, ir_value *v, em_part_action action, const void *context, const ast_node *node) {
     const ir_type *t = v->type;
     if (t->kind != IR_UNION)
         return action(E, v, context, node);
@@ -94,4 +92,48 @@ bool em_union_attribute(emitter *E, ir_value *v, ts_str name, const ast_node *no
     }
     *out = each_part(E, v, attribute_part, &name, node);
     return true;
+}
+
+/* ---- classes that derive from an object's class ---- */
+
+static bool derives(const fe_binding *b, const fe_class *base) {
+    return b->kind == FE_CLASS && b->class_ != base && fe_class_is_a(b->class_, base);
+}
+
+/* Whether a known class that derives from c has an attribute of its own under the name. */
+bool em_is_overridden(emitter *E, const fe_class *c, ts_str name) {
+    const fe_map *names = &E->fe->scope->names;
+    for (size_t i = 0; c->has_subclasses && i < names->count; i++) {
+        const fe_binding *b = names->values[i];
+        ir_class *ir = derives(b, c) ? fe_class_ir(E->fe, b->class_) : NULL;
+        if (ir && (em_find_field(ir, name) || fe_class_find_variable(b->class_, name) != fe_class_find_variable(c, name)))
+            return true;
+    }
+    return false;
+}
+
+em em_by_class(emitter *E, ir_value *object, em_part_action action, const void *context, const ast_node *node) {
+    fe_class *base = fe_class_of(object->type->class_);
+    const fe_map *names = &E->fe->scope->names;
+    em out = action(E, object, context, node);
+    size_t most = 0;
+    for (size_t i = 0; i < names->count; i++) {
+        const fe_binding *b = names->values[i];
+        if (derives(b, base) && b->class_->ancestor_count > most)
+            most = b->class_->ancestor_count;
+    }
+    for (size_t depth = 0; depth <= most; depth++) /* deeper classes are asked first */
+        for (size_t i = 0; i < names->count && out.kind != EM_ERROR; i++) {
+            const fe_binding *b = names->values[i];
+            ir_class *c = derives(b, base) && b->class_->ancestor_count == depth ? fe_class_ir(E->fe, b->class_) : NULL;
+            ir_value *otherwise = c ? em_ir(E, out, node, NULL) : NULL;
+            if (!otherwise)
+                continue;
+            em_choice choice;
+            em_choose(E, &choice, is_of(E, object, c->type));
+            em_choose_other(E, &choice, em_ir(E, action(E, em_cast(E, object, c->type), context, node), node, NULL));
+            ir_value *v = em_choose_end(E, &choice, otherwise, node);
+            out = v ? em_value(v) : em_error();
+        }
+    return out;
 }
