@@ -98,8 +98,8 @@ START_TEST(match_statement) {
          "MODULE 1:1\n  body: ASSIGN 1:1\n    right: INT 1 1:9\n    NAME match 1:1\n  body: ASSIGN 2:1\n"
          "    right: CALL 2:12\n      left: NAME case 2:12\n      NAME match 2:17\n    SUBSCRIPT 2:1\n"
          "      left: NAME match 2:1\n      right: INT 0 2:7\n");
-    ERRORS("match v:\n  case f(1, 2): x\n", "2:10: positional parts of a class pattern are not supported\n"
-                                              "2:13: positional parts of a class pattern are not supported\n");
+    ERRORS("match v:\n  case a + 1: x\n", "2:8: expected a pattern\n");
+    ERRORS("x = [a as b]\n", "1:6: 'as' is allowed in a with statement only\n");
 }
 END_TEST
 
