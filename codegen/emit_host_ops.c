@@ -697,20 +697,31 @@ static void emit_refine(host_function *f, const ir_op *op) {
     LLVMValueRef args[] = {at, host_word(f, (uint32_t)t->dtype), host_word(f, (uint32_t)rank),
                            sizes};
     LLVMValueRef ok = host_call(f, SERVICE_matches, args, 4);
-    host_set_native(f, op->results[0],
-                    LLVMBuildICmp(f->b, LLVMIntNE, ok, host_word(f, 0), ""));
-    /* The same letter in a later refine must mean the same number. */
+    ok = LLVMBuildICmp(f->b, LLVMIntNE, ok, host_word(f, 0), "");
+    /* A letter that first stands here means this number from now on: in a later refine, and where it
+     * stands again in this one. */
+    size_t before = f->symbol_count;
     for (int i = 0; i < rank; i++) {
         rt_dim d = t->dims[i];
-        bool known = !rt_dim_is_symbolic(d) ||
-                     ir_dim_get(f->unit->ir, d).kind != IR_DIM_SYMBOL;
-        for (size_t k = 0; k < f->symbol_count; k++)
-            known |= f->symbols[k].dim == d;
-        if (known)
+        if (!rt_dim_is_symbolic(d))
+            continue;
+        bool is_letter = ir_dim_get(f->unit->ir, d).kind == IR_DIM_SYMBOL;
+        size_t k = 0;
+        while (k < f->symbol_count && f->symbols[k].dim != d)
+            k++;
+        if (k < before) /* compared by the service */
             continue;
         LLVMValueRef ask[] = {at, host_int(f, i)};
-        host_add_symbol(f, d, host_call(f, SERVICE_tensor_size, ask, 2), true);
+        LLVMValueRef size = host_call(f, SERVICE_tensor_size, ask, 2);
+        if (k == f->symbol_count && is_letter) {
+            host_add_symbol(f, d, size, true);
+            continue;
+        }
+        LLVMValueRef expected = host_dim(f, d);
+        if (expected)
+            ok = LLVMBuildAnd(f->b, ok, LLVMBuildICmp(f->b, LLVMIntEQ, size, expected, ""), "");
     }
+    host_set_native(f, op->results[0], ok);
 }
 
 static void emit_dim(host_function *f, const ir_op *op) {

@@ -93,7 +93,9 @@ int lw_reduction(lowering *l, const ir_op *op, size_t result, const lw_map *map)
     if (x < 0)
         return -1;
     rt_dtype t = op->results[result]->type->dtype;
-    if (f != IR_R_ARGMAX && f != IR_R_ARGMIN && f != IR_R_MAX_DIM && f != IR_R_MIN_DIM)
+    if (f == IR_R_ANY || f == IR_R_ALL) /* the result is uint8 where x is, its elements are truths */
+        x = kn_cast(K, x, RT_bool);
+    else if (f != IR_R_ARGMAX && f != IR_R_ARGMIN && f != IR_R_MAX_DIM && f != IR_R_MIN_DIM)
         x = kn_cast(K, x, t);
     if (t == RT_float16 || t == RT_bfloat16)
         return lw_fail(l, op, "half precision");
@@ -117,8 +119,8 @@ int lw_reduction(lowering *l, const ir_op *op, size_t result, const lw_map *map)
             return lw_fail(l, op, "the index of an element among several dims");
         return kn_reduce(K, is_max ? KN_RED_ARGMAX : KN_RED_ARGMIN, x);
     }
-    case IR_R_ANY: return kn_reduce(K, KN_RED_ANY, x);
-    case IR_R_ALL: return kn_reduce(K, KN_RED_ALL, x);
+    case IR_R_ANY: return kn_cast(K, kn_reduce(K, KN_RED_ANY, x), t);
+    case IR_R_ALL: return kn_cast(K, kn_reduce(K, KN_RED_ALL, x), t);
     case IR_R_SOFTMAX: {
         int e = kn_op1(K, KN_exp, kn_op2(K, KN_sub, x, kn_reduce(K, KN_RED_MAX, x)));
         return kn_op2(K, KN_div, e, kn_reduce(K, KN_RED_SUM, e));

@@ -350,6 +350,8 @@ def channel_shuffle(self: Tensor, groups: int) -> Tensor:
 
 
 def sum_to_size(self: Tensor, size: List[int]) -> Tensor:
+    if len(size) == 0:
+        return torch.sum(self)
     lead = torch.dim(self) - len(size)
     dims: List[int] = []
     for i in range(torch.dim(self)):

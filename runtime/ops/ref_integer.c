@@ -175,7 +175,7 @@ KERNEL(quantize_bytes) {
     } else {
         TS_TRY(rt_quantize(x, rt_as_double(args[1]), rt_as_int(args[2]),
                            dtype == RT_int8 ? RT_qint8 : RT_quint8, &y));
-        y->dtype = dtype;
+        y->dtype = (int8_t)dtype;
     }
     outs[0] = rt_from_tensor(y);
     return NULL;
