@@ -423,8 +423,20 @@ static void annotated_fields(fe_context *fe, ir_class *ir, fe_class *c) {
     }
 }
 
+static size_t member_with(const rt_value *members, size_t count, rt_value value) {
+    size_t i = 0;
+    for (bool same = false; i < count; i++) {
+        ts_status status = rt_equal(members[i].as.enumeration->value, value, &same);
+        ts_status_release(status);
+        if (same)
+            break;
+    }
+    return i;
+}
+
 static void enum_members(fe_context *fe, ir_class *ir, fe_class *c) {
     size_t count = 0;
+    int64_t next_auto = 1; /* one more than the greatest before */
     rt_value *members = TS_NEW_ARRAY(fe->arena, rt_value, c->variable_count + 1);
     for (size_t i = 0; i < c->variable_count; i++) {
         fe_class_variable *v = &c->variables[i];
@@ -433,9 +445,18 @@ static void enum_members(fe_context *fe, ir_class *ir, fe_class *c) {
         rt_value value;
         if (v->initial->kind == AST_CALL &&
             path_is(fe_resolve_dotted(fe, c->scope, v->initial->left), "enum.auto"))
-            value = rt_int((int64_t)count + 1);
+            value = rt_int(next_auto);
         else if (!fe_evaluate_expression(fe, c->scope, v->initial, &value))
             continue;
+        if (value.tag == RT_TAG_INT && value.as.i >= next_auto)
+            next_auto = value.as.i + 1;
+        size_t first = member_with(members, count, value);
+        if (first < count) { /* another name of that one */
+            v->value = members[first];
+            v->is_evaluated = true;
+            rt_release(value);
+            continue;
+        }
         rt_value member;
         ts_status status = rt_enum_make(&ir->base, v->name, value, &member);
         rt_release(value);

@@ -16,9 +16,9 @@ static bool const_int(emitter *E, const em_arguments *args, size_t i, int64_t *o
     return v && ir_const_int(v, out);
 }
 
-static bool is_none(const em_arguments *args, size_t i) {
-    return args->items[i].v.kind == EM_VALUE && args->items[i].v.value->type->kind == IR_NONE;
-}
+static bool is_none_value(em v) { return v.kind == EM_VALUE && v.value->type->kind == IR_NONE; }
+
+static bool is_none(const em_arguments *args, size_t i) { return is_none_value(args->items[i].v); }
 
 /* All arguments as one list of lists. */
 static bool as_lists(emitter *E, em_arguments *args, const ast_node *node) {
@@ -27,8 +27,11 @@ static bool as_lists(emitter *E, em_arguments *args, const ast_node *node) {
         lists[i] = em_as_list(E, args->items[i].v, node);
         if (!lists[i])
             return false;
-        if (i && !ir_type_same_shape_of(lists[i]->type, lists[0]->type))
+        if (i && !ir_type_same_shape_of(lists[i]->type, lists[0]->type)) {
+            if (!em_retype_empty(E, lists[i], lists[0]->type))
+                em_retype_empty(E, lists[0], lists[i]->type);
             return false;
+        }
     }
     em all = em_value(em_list_of(E, lists, args->count, lists[0]->type));
     args->count = 0;
@@ -63,15 +66,19 @@ ts_str em_python_way(emitter *E, ts_str path, em_arguments *args, const ast_node
             args->items[2].v = most;
         if (args->count == 4 && is_none(args, 1))
             args->items[1].v = em_value(ir_build_int(&E->b, 0));
+        if (args->count == 4 && is_none(args, 3))
+            args->items[3].v = em_value(ir_build_int(&E->b, 1));
         return WAY("itertools.islice__range");
     }
     if (ts_str_is(path, "itertools.accumulate")) {
         em_argument initial = take_named(args, "initial"), function = take_named(args, "func");
         if (function.node)
             insert(E, args, 1, function.v);
-        if (initial.node) {
+        if (args->count == 2 && is_none(args, 1))
+            args->count = 1;
+        if (initial.node && !is_none_value(initial.v)) {
             insert(E, args, args->count, initial.v);
-            return WAY("itertools.accumulate__from");
+            return args->count == 2 ? WAY("itertools.accumulate__add_from") : WAY("itertools.accumulate__from");
         }
         return args->count == 1 ? WAY("itertools.accumulate__add") : WAY("itertools.accumulate__by");
     }
@@ -81,6 +88,8 @@ ts_str em_python_way(emitter *E, ts_str path, em_arguments *args, const ast_node
         if (v && ir_const_int(v, &r) && args->count == 1 && r >= 1 && r <= 3) {
             for (int64_t i = 1; i < r; i++)
                 insert(E, args, 0, args->items[0].v);
+        } else if (v && args->count != 1) {
+            return (ts_str){0};
         } else if (v) {
             insert(E, args, args->count, em_value(v));
             return WAY("itertools.product__repeat");
@@ -89,9 +98,11 @@ ts_str em_python_way(emitter *E, ts_str path, em_arguments *args, const ast_node
                : args->count == 3 ? WAY("itertools.product__three") : (ts_str){0};
     }
     bool is_combination = ts_str_is(path, "itertools.combinations"), is_permutation = ts_str_is(path, "itertools.permutations");
-    if (is_combination || is_permutation) {
-        if (n == 1)
-            insert(E, args, 1, em_value(ir_build_int(&E->b, -1)));
+    if (is_permutation && (n == 1 || (n == 2 && is_none(args, 1)))) {
+        args->count = 1;
+        return WAY("itertools.permutations__all");
+    }
+    if ((is_combination || is_permutation) && n == 2) {
         bool known = const_int(E, args, 1, &r);
         if (known && r == 2) {
             args->count = 1;
@@ -103,16 +114,33 @@ ts_str em_python_way(emitter *E, ts_str path, em_arguments *args, const ast_node
         }
         return is_combination ? WAY("itertools.combinations__any") : WAY("itertools.permutations__any");
     }
-    if (ts_str_is(path, "itertools.combinations_with_replacement") && const_int(E, args, 1, &r) && r == 2) {
+    if (ts_str_is(path, "itertools.combinations_with_replacement") && n == 2) {
+        if (!const_int(E, args, 1, &r) || (r != 2 && r != 3))
+            return WAY("itertools.combinations_with_replacement__any");
         args->count = 1;
-        return WAY("itertools.combinations_with_replacement__pairs");
+        return r == 2 ? WAY("itertools.combinations_with_replacement__pairs")
+                      : WAY("itertools.combinations_with_replacement__triples");
     }
     if (ts_str_is(path, "itertools.zip_longest"))
-        return WAY("itertools.zip_longest__two");
+        return em_positional_count(args) == 3 ? WAY("itertools.zip_longest__three") : WAY("itertools.zip_longest__two");
+    if (ts_str_is(path, "itertools.repeat") && n == 2)
+        return WAY("itertools.repeat__times");
+    if (ts_str_is(path, "itertools.filterfalse") && n == 2 && is_none(args, 0)) {
+        args->items[0] = args->items[1];
+        args->count = 1;
+        return WAY("itertools.filterfalse__truth");
+    }
+    if (ts_str_is(path, "itertools.tee")) {
+        if (n == 2 && const_int(E, args, 1, &r) && (r == 2 || r == 3))
+            args->count = 1;
+        return args->count != 1 ? (ts_str){0} : r == 3 ? WAY("itertools.tee__three") : WAY("itertools.tee__two");
+    }
     if (ts_str_is(path, "itertools.groupby")) {
         em_argument key = take_named(args, "key");
         if (key.node)
             insert(E, args, 1, key.v);
+        if (args->count == 2 && is_none(args, 1))
+            args->count = 1;
         return args->count == 1 ? WAY("itertools.groupby__items") : WAY("itertools.groupby__key");
     }
     if (ts_str_is(path, "itertools.chain") && n && as_lists(E, args, node))

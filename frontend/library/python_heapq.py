@@ -1,17 +1,37 @@
 """heapq"""
 
 
+def move_up(heap, top: int, start: int):
+    at = start
+    x = heap[at]
+    while at > top:
+        up = (at - 1) // 2
+        if not x < heap[up]:
+            break
+        heap[at] = heap[up]
+        at = up
+    heap[at] = x
+
+
+def move_down(heap, top: int):
+    """CPython's way: a hole goes down to a leaf first, so that equal items lie as they do there."""
+    at = top
+    n = len(heap)
+    x = heap[at]
+    while 2 * at + 1 < n:
+        child = 2 * at + 1
+        if child + 1 < n:
+            if not heap[child] < heap[child + 1]:
+                child += 1
+        heap[at] = heap[child]
+        at = child
+    heap[at] = x
+    move_up(heap, top, at)
+
+
 def heappush(heap, item):
     heap.append(item)
-    at = len(heap) - 1
-    while at > 0:
-        up = (at - 1) // 2
-        if not heap[at] < heap[up]:
-            break
-        x = heap[at]
-        heap[at] = heap[up]
-        heap[up] = x
-        at = up
+    move_up(heap, 0, len(heap) - 1)
 
 
 def heappop(heap):
@@ -22,36 +42,20 @@ def heappop(heap):
         return last
     top = heap[0]
     heap[0] = last
-    sift_down(heap, 0)
+    move_down(heap, 0)
     return top
-
-
-def sift_down(heap, start: int):
-    at = start
-    n = len(heap)
-    while True:
-        least = at
-        for child in range(2 * at + 1, min(2 * at + 3, n)):
-            if heap[child] < heap[least]:
-                least = child
-        if least == at:
-            break
-        x = heap[at]
-        heap[at] = heap[least]
-        heap[least] = x
-        at = least
 
 
 def heapify(heap):
     for i in range(len(heap) // 2 - 1, -1, -1):
-        sift_down(heap, i)
+        move_down(heap, i)
 
 
 def heappushpop(heap, item):
     if len(heap) > 0 and heap[0] < item:
         top = heap[0]
         heap[0] = item
-        sift_down(heap, 0)
+        move_down(heap, 0)
         return top
     return item
 
@@ -59,13 +63,13 @@ def heappushpop(heap, item):
 def heapreplace(heap, item):
     top = heap[0]
     heap[0] = item
-    sift_down(heap, 0)
+    move_down(heap, 0)
     return top
 
 
 def nsmallest(n: int, iterable, key=None):
-    return sorted(iterable, key=key)[:n]
+    return sorted(iterable, key=key)[:max(n, 0)]
 
 
 def nlargest(n: int, iterable, key=None):
-    return sorted(iterable, key=key, reverse=True)[:n]
+    return sorted(iterable, key=key, reverse=True)[:max(n, 0)]

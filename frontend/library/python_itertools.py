@@ -27,14 +27,21 @@ def cycle(iterable):
             yield x
 
 
-def repeat(x, times: int = -1):
-    n = times
-    while n != 0:
-        yield x
-        n -= 1
+def repeat(object):
+    while True:
+        yield object
+
+
+def repeat__times(object, times: int):
+    for i in range(times):
+        yield object
 
 
 def islice__range(iterable, start: int, stop: int, step: int):
+    if start < 0 or stop < 0:
+        raise ValueError("Indices for islice() must be None or an integer: 0 <= x <= sys.maxsize.")
+    if step <= 0:
+        raise ValueError("Step for islice() must be a positive integer or None.")
     at = 0
     wanted = start
     it = iter(iterable)
@@ -61,6 +68,12 @@ def dropwhile(predicate, iterable):
             continue
         dropping = False
         yield x
+
+
+def filterfalse__truth(iterable):
+    for x in iterable:
+        if not x:
+            yield x
 
 
 def filterfalse(predicate, iterable):
@@ -94,6 +107,14 @@ def accumulate__by(iterable, function):
             first = False
         else:
             total = function(total, x)
+        yield total
+
+
+def accumulate__add_from(iterable, initial):
+    total = initial
+    yield total
+    for x in iterable:
+        total = total + x
         yield total
 
 
@@ -136,6 +157,8 @@ def product__three(a, b, c):
 
 
 def product__repeat(a, repeat: int):
+    if repeat < 0:
+        raise ValueError("repeat argument cannot be negative")
     pool = list(a)
     at = [0] * repeat
     n = len(pool)
@@ -168,6 +191,8 @@ def combinations__triples(iterable):
 
 
 def combinations__any(iterable, r: int):
+    if r < 0:
+        raise ValueError("r must be non-negative")
     pool = list(iterable)
     n = len(pool)
     at = [i for i in range(r)]
@@ -191,6 +216,33 @@ def combinations_with_replacement__pairs(iterable):
             yield pool[i], pool[j]
 
 
+def combinations_with_replacement__triples(iterable):
+    pool = list(iterable)
+    for i in range(len(pool)):
+        for j in range(i, len(pool)):
+            for k in range(j, len(pool)):
+                yield pool[i], pool[j], pool[k]
+
+
+def combinations_with_replacement__any(iterable, r: int):
+    if r < 0:
+        raise ValueError("r must be non-negative")
+    pool = list(iterable)
+    n = len(pool)
+    at = [0] * r
+    going = n > 0 or r == 0
+    while going:
+        yield tuple([pool[i] for i in at])
+        k = r - 1
+        while k >= 0 and at[k] == n - 1:
+            k -= 1
+        going = k >= 0
+        if going:
+            first = at[k] + 1
+            for j in range(k, r):
+                at[j] = first
+
+
 def permutations__pairs(iterable):
     pool = list(iterable)
     for i in range(len(pool)):
@@ -199,10 +251,18 @@ def permutations__pairs(iterable):
                 yield pool[i], pool[j]
 
 
+def permutations__all(iterable):
+    pool = list(iterable)
+    for p in permutations__any(pool, len(pool)):
+        yield p
+
+
 def permutations__any(iterable, r: int):
+    if r < 0:
+        raise ValueError("r must be non-negative")
     pool = list(iterable)
     n = len(pool)
-    length = n if r < 0 else r
+    length = r
     at = [i for i in range(n)]
     cycles = [n - i for i in range(length)]
     going = length <= n
@@ -245,6 +305,17 @@ def zip_longest__two(a, b, fillvalue=None):
         yield x, y
 
 
+def zip_longest__three(a, b, c, fillvalue=None):
+    first = list(a)
+    second = list(b)
+    third = list(c)
+    for i in range(max(len(first), len(second), len(third))):
+        x = first[i] if i < len(first) else fillvalue
+        y = second[i] if i < len(second) else fillvalue
+        z = third[i] if i < len(third) else fillvalue
+        yield x, y, z
+
+
 def starmap(function, iterable):
     for args in iterable:
         yield function(*args)
@@ -279,6 +350,11 @@ def groupby__key(iterable, key):
         yield keys[0], group
 
 
-def tee(iterable):
+def tee__two(iterable):
     items = list(iterable)
     return iter(items), iter(items)
+
+
+def tee__three(iterable):
+    items = list(iterable)
+    return iter(items), iter(items), iter(items)

@@ -125,6 +125,14 @@ def setitem(a, b, c):
     a[b] = c
 
 
+def delitem(a, b):
+    del a[b]
+
+
+def index(a: int):
+    return a
+
+
 def concat(a, b):
     return a + b
 

@@ -172,10 +172,11 @@ START_TEST(long_sums) {
                "  %c = relu(%a) : float32[205,530]\n"
                "  return %c\n"
                "}\n", 1, 1e-4, 0);
+    /* 1024 terms of up to 9: sums of about 100, whose last bit is 8e-6; errors of 50 of them. */
     check_text("func @forward(%x: float32[2,200,1024], %y: float32[2,1024,45]) -> float32[2,200,45] entry {\n"
                "  %a = matmul(%x, %y) : float32[2,200,45]\n"
                "  return %a\n"
-               "}\n", 1, 4e-4, 0); /* 1024 terms of up to 9: sums about 100, whose last bit is 8e-6; errors of 50 bits */
+               "}\n", 1, 4e-4, 0);
 }
 END_TEST
 
