@@ -144,12 +144,11 @@ static bool target_of(const ir_op *op, size_t scale, size_t zero_point, rt_dtype
 }
 
 /* What was dequantized with its own scale to give x. */
-static const quantum *quantum_behind(opener *o, const ir_value *x, quantum *out) {
+static const quantum *quantum_behind(const ir_value *x, quantum *out) {
     const ir_op *def = x->def;
     if (!def || !ir_is_core(def, OP_dequantize_bytes) || !is_bytes(def->operands[0]) ||
         !ir_const_double(def->operands[1], &out->scale) || !ir_const_int(def->operands[2], &out->zero_point))
         return NULL;
-    (void)o;
     out->bytes = def->operands[0];
     out->dtype = out->bytes->type->dtype;
     return out;
@@ -170,7 +169,7 @@ static ir_value *quantize_parts(opener *o, ir_value *x, const quantum *to) {
     for (size_t i = 0; i < list->operand_count; i++) {
         quantum from;
         ir_value *part = list->operands[i];
-        parts[i] = quantum_behind(o, part, &from) ? rescale(o, &from, to, part->type)
+        parts[i] = quantum_behind(part, &from) ? rescale(o, &from, to, part->type)
                                                   : quantize(o, part, to->scale, to->zero_point, to->dtype);
     }
     const ir_type *tensors = ir_type_list(o->m, ir_type_any_tensor(o->m));
@@ -187,7 +186,7 @@ static bool open_quantize(opener *o, ir_op *op) {
         !target_of(op, 1, 2, bytes_under((rt_dtype)dtype), &q))
         return false;
     /* The same steps again give the same bytes. */
-    if (quantum_behind(o, x, &from) && from.scale == q.scale && from.zero_point == q.zero_point &&
+    if (quantum_behind(x, &from) && from.scale == q.scale && from.zero_point == q.zero_point &&
         from.dtype == q.dtype)
         q.bytes = from.bytes;
     else if (!(q.bytes = quantize_parts(o, x, &q)))
