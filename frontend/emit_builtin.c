@@ -171,6 +171,32 @@ static em class_at_run_time(emitter *E, ir_value *x, const ast_node *node) {
     return out.keys[0] ? out : em_error();
 }
 
+/* copy.copy, copy.deepcopy */
+static em em_copied(emitter *E, em_arguments *args, bool is_deep, const ast_node *node) {
+    em given = args->count ? args->items[0].v : em_error();
+    ir_value *v = em_argument_ir(E, args, 0, node);
+    const ir_type *t = v ? v->type : NULL;
+    if (!t)
+        return em_error();
+    if (em_class_has_method(t, is_deep ? "__deepcopy__" : "__copy__") ||
+        (t->kind == IR_CLASS && t->class_->base.kind == RT_CLASS_MODULE)) {
+        EM_UNSUPPORTED(E, node, "%s of %s is not supported yet", is_deep ? "copy.deepcopy" : "copy.copy",
+                       em_type_text(E, t));
+        return em_error();
+    }
+    if (t->kind == IR_TENSOR) /* a copy shares the memory */
+        return em_value(is_deep ? em_op(E, "clone", node, 1, v) : v);
+    if (t->kind == IR_LIST || t->kind == IR_DICT || t->kind == IR_TUPLE || t->kind == IR_CLASS ||
+        t->kind == IR_OPTIONAL || t->kind == IR_UNION || t->kind == IR_ANY)
+        given.value = is_deep ? em_row(E, "prim_deepcopy", node, 1, v)
+                      : t->kind == IR_LIST || t->kind == IR_DICT ? em_op(E, "copy", node, 1, v)
+                      : t->kind == IR_TUPLE ? v : em_row(E, "prim_copy", node, 1, v);
+    else
+        given.value = v;
+    given.kind = EM_VALUE;
+    return given.value ? given : em_error();
+}
+
 static bool is_archive_node(const ast_node *node) { return node->source && node->source->is_archive; }
 
 static em python_builtin(emitter *E, ts_str name, em_arguments *args, const ast_node *node,
@@ -614,13 +640,7 @@ em em_call_builtin(emitter *E, ts_str path, em_arguments *args, const ast_node *
     if (IS("warnings.warn"))
         return em_value(ir_build_none(&E->b));
     if (IS("copy.copy") || IS("copy.deepcopy")) {
-        ir_value *v = em_argument_ir(E, args, 0, node);
-        if (v && v->type->kind == IR_TENSOR)
-            return em_value(em_op(E, "clone", node, 1, v));
-        if (v && IS("copy.copy") && (v->type->kind == IR_LIST || v->type->kind == IR_DICT))
-            return em_value(em_op(E, "copy", node, 1, v));
-        EM_UNSUPPORTED(E, node, "%.*s of this is not supported yet", TS_STR_ARG(path));
-        return em_error();
+        return em_copied(E, args, IS("copy.deepcopy"), node);
     }
     if (IS("math.exp2") && args->count == 1) /* torch.exp2 is another function */
         return em_binary(E, AST_POW, em_value(ir_build_float(&E->b, 2.0)), args->items[0].v, false, node);

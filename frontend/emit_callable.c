@@ -393,13 +393,23 @@ bool em_is_generator(const ast_node *function) {
     return false;
 }
 
+static bool is_context(emitter *E, const ast_node *function, fe_scope *scope) {
+    for (size_t i = 0; i < function->decorators.count; i++) {
+        fe_binding b = fe_resolve_dotted(E->fe, scope, function->decorators.items[i]);
+        if (b.kind == FE_NAME && ts_str_is(b.path, "contextlib.contextmanager"))
+            return true;
+    }
+    return false;
+}
+
 static em generator_object(emitter *E, const ast_node *function, fe_scope *scope, const fe_map *names, ts_str key,
                            em_arguments *args, const ast_node *node) {
     ast_node *c = fe_map_get(&E->fe->closure_nodes, key);
     if (!c) {
         const ast_node *where = NULL;
         const char *why = NULL;
-        c = rw_generator(E->arena, function, names, &where, &why);
+        c = is_context(E, function, scope) ? rw_context(E->arena, function, names, &where, &why)
+                                           : rw_generator(E->arena, function, names, &where, &why);
         if (!c) {
             EM_UNSUPPORTED(E, where, "%s", why);
             return em_error();

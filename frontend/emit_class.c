@@ -261,6 +261,11 @@ fe_class *fe_class_declare(fe_context *fe, fe_scope *scope, const ast_node *node
                       "the base of class %.*s is not a known class", TS_STR_ARG(c->bare_name));
         }
     }
+    for (size_t i = 0; c->kind == RT_CLASS_ENUM && i < node->list.count; i++) {
+        fe_binding b = fe_resolve_dotted(fe, scope, node->list.items[i]);
+        if (path_is(b, "builtins.str") || path_is(b, "builtins.int") || path_is(b, "builtins.float"))
+            c->is_number_enum = c->is_mixed_enum = true;
+    }
     for (size_t i = 0; i < node->decorators.count; i++) {
         fe_binding b = decorator_binding(fe, scope, node->decorators.items[i]);
         if (path_is(b, "dataclasses.dataclass"))

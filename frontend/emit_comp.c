@@ -185,7 +185,8 @@ ir_value *em_to_str(emitter *E, em v, const ast_node *node) {
     ir_value *view = em_view_text(E, v, node);
     if (view)
         return view;
-    v = em_enum_value(E, v, node);
+    if (!em_is_mixed_enum(v))
+        v = em_enum_value(E, v, node);
     ir_value *x = em_as_python(E, v, node);
     if (!x)
         return NULL;

@@ -369,6 +369,7 @@ void em_store_subscript(emitter *E, const ast_node *target, ir_value *object, em
                         const ast_node *node);
 ir_value *em_index_tensor(emitter *E, ir_value *x, const ast_node *index, bool for_write,
                           ir_value **out_rest);
+bool em_is_mixed_enum(em v);
 em em_enum_value(emitter *E, em v, const ast_node *node);
 em em_binary(emitter *E, ast_operator op, em a, em b, bool in_place, const ast_node *node);
 em em_unary(emitter *E, const ast_node *node);

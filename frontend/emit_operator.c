@@ -197,6 +197,14 @@ static ir_value *percent(emitter *E, ir_value *format, em args, const ast_node *
 }
 
 /* A member of an IntEnum or StrEnum as its value; other ems stay. */
+bool em_is_mixed_enum(em v) {
+    const rt_value *known = v.kind == EM_BINDING && v.binding->kind == FE_VALUE ? &v.binding->value : NULL;
+    const ir_class *c = known && known->tag == RT_TAG_ENUM ? known->as.enumeration->class_->info
+                        : v.kind == EM_VALUE && v.value && v.value->type->kind == IR_ENUM ? v.value->type->class_ : NULL;
+    const fe_class *class_ = fe_class_of(c);
+    return class_ && class_->is_mixed_enum;
+}
+
 em em_enum_value(emitter *E, em v, const ast_node *node) {
     if (v.kind == EM_BINDING && v.binding->kind == FE_VALUE && v.binding->value.tag == RT_TAG_ENUM)
         v = em_value(em_ir(E, v, node, NULL));
@@ -295,6 +303,11 @@ em em_binary(emitter *E, ast_operator op, em a, em b, bool in_place, const ast_n
             y = em_coerce(E, y, em_simple(E, IR_INT), 0, node, "the exponent");
             return em_value(em_row(E, "pow.int_to_int", node, 2, x, y));
         }
+    }
+    if (op == AST_POW && (kx == IR_COMPLEX) != (ky == IR_COMPLEX) && (kx == IR_INT || ky == IR_INT)) {
+        ir_value **whole = kx == IR_INT ? &x : &y;
+        *whole = em_op(E, "Complex", node, 2, *whole, ir_build_int(&E->b, 0));
+        return em_value(*whole ? em_row(E, "pow.complex", node, 2, x, y) : NULL);
     }
     bool may_be_ints = (kx == IR_NUMBER && ky != IR_FLOAT && ky != IR_COMPLEX) ||
                        (ky == IR_NUMBER && kx != IR_FLOAT && kx != IR_COMPLEX);

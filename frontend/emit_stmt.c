@@ -1,5 +1,6 @@
 /* frontend/emit_stmt.c - statements but for loops and assignments. */
 #include "frontend/emit_internal.h"
+#include "frontend/rewrite.h"
 
 enum { MAX_DEPTH = 1500 };
 
@@ -338,12 +339,37 @@ static void with_object(emitter *E, const ast_node *node, size_t i, ir_value *ob
     em_merge(E, op, &t->before, &a, &b, end_of(node));
 }
 
+/* with suppress(A, B): BODY  is  try: BODY except (A, B): pass */
+static bool with_suppress(emitter *E, const ast_node *node, size_t i) {
+    const ast_node *call = node->list.items[i]->left;
+    fe_binding b = call->kind == AST_CALL ? fe_resolve_dotted(E->fe, E->scope, call->left) : (fe_binding){0};
+    if (b.kind != FE_NAME || !ts_str_is(b.path, "contextlib.suppress"))
+        return false;
+    ast_node *attempt = rw_node(E->arena, AST_TRY, node), *clause = rw_node(E->arena, AST_EXCEPT, call);
+    clause->left = rw_node(E->arena, AST_TUPLE, call);
+    clause->left->list = call->list;
+    rw_append(E->arena, &clause->body, rw_node(E->arena, AST_PASS, call));
+    attempt->body = node->body;
+    if (i + 1 < node->list.count) {
+        ast_node *rest = rw_node(E->arena, AST_WITH, node);
+        rest->list = (ast_list){.items = node->list.items + i + 1, .count = node->list.count - i - 1};
+        rest->body = node->body;
+        attempt->body = (ast_list){0};
+        rw_append(E->arena, &attempt->body, rest);
+    }
+    rw_append(E->arena, &attempt->list, clause);
+    em_try(E, attempt);
+    return true;
+}
+
 static void with_item(emitter *E, const ast_node *node, size_t i) {
     if (i == node->list.count) {
         em_statements(E, &node->body, 0);
         return;
     }
     const ast_node *item = node->list.items[i];
+    if (with_suppress(E, node, i))
+        return;
     ir_value *mode = open_grad_mode(E, item->left);
     if (mode) {
         with_item(E, node, i + 1);

@@ -123,6 +123,7 @@ struct fe_class {
     bool is_dataclass, is_frozen;
     bool is_library, is_archive;
     bool is_number_enum;     /* IntEnum, StrEnum, IntFlag: its members are their values */
+    bool is_mixed_enum;      /* (str, Enum), (int, Enum): such, but they print as members */
     bool is_made;            /* for the types of one call (emit_callable.c) */
     const void *callable;    /* em*: the function that its objects stand for, or NULL */
     bool has_objects;        /* made at module level or in __init__: the order of its fields stays */

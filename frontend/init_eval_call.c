@@ -197,7 +197,7 @@ static bool is_transparent(fe_binding b) {
         "torch.inference_mode", "torch.enable_grad", "torch.compile", "dataclasses.dataclass",
         "builtins.staticmethod", "builtins.classmethod", "builtins.property",
         "functools.lru_cache", "functools.cache", "functools.wraps", "functools.cached_property",
-        "functools.total_ordering", "abc.abstractmethod", "typing.final", "typing.overload",
+        "functools.total_ordering", "contextlib.contextmanager", "abc.abstractmethod", "typing.final", "typing.overload",
         "typing.no_type_check", "typing.runtime_checkable", "enum.unique",
         "torch.jit.is_scripting", "torch._jit_internal.ignore", "torch._jit_internal.export",
         "torch.jit.final", "torch.cuda.amp.autocast", "torch.autocast",

@@ -38,7 +38,8 @@ static const char *namespace_of(const char *name) {
         {"derivatives", "derivatives"}, {"python_builtins", "python.builtins"},
         {"python_iterators", "python.iterators"}, {"python_itertools", "python.itertools"},
         {"python_functools", "python.functools"}, {"python_collections", "python.collections"},
-        {"python_operator", "python.operator"}, {"python_heapq", "python.heapq"}, {"python_bisect", "python.bisect"}};
+        {"python_operator", "python.operator"}, {"python_heapq", "python.heapq"}, {"python_bisect", "python.bisect"},
+        {"python_contextlib", "python.contextlib"}};
     for (size_t i = 0; i < sizeof table / sizeof *table; i++)
         if (strncmp(name, table[i].start, strlen(table[i].start)) == 0)
             return table[i].path;

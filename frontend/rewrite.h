@@ -38,4 +38,8 @@ ast_node *rw_class(ts_arena *arena, ts_str name, const ast_node *place);
 ast_node *rw_generator(ts_arena *arena, const ast_node *function, const fe_map *captured,
                        const ast_node **out_where, const char **out_why);
 
+/* A function of @contextmanager as a class with __enter__ and __exit__. NULL: as above. */
+ast_node *rw_context(ts_arena *arena, const ast_node *function, const fe_map *captured,
+                     const ast_node **out_where, const char **out_why);
+
 #endif

@@ -158,7 +158,8 @@ static const char *const namespaces[] = {
     "torch.backends.mps", "torch.backends.cuda", "torch.backends.mkl", "torch.onnx",
     "typing", "typing_extensions", "math", "enum", "dataclasses", "collections", "collections.abc",
     "abc", "functools", "itertools", "builtins", "copy", "warnings", "__future__", "sys", "os", "os.path",
-    "numbers", "types", "operator", "random", "string", "logging", "time", "inspect", "heapq", "bisect"};
+    "numbers", "types", "operator", "random", "string", "logging", "time", "inspect", "heapq", "bisect",
+    "contextlib"};
 
 static bool is_module_path(ts_str path) {
     return ts_str_is(path, "torch.nn.modules") || ts_str_starts_with(path, "torch.nn.modules.");

@@ -394,6 +394,33 @@ KERNEL(tuple_add) {
     return NULL;
 }
 
+KERNEL(copy_deep) { return rt_deep_copy(args[0], true, &outs[0]); }
+
+KERNEL(copy_shallow) {
+    switch (args[0].tag) {
+    case RT_TAG_LIST:
+        TS_TRY(rt_list_make(args[0].as.list->count, outs));
+        for (size_t i = 0; i < args[0].as.list->count; i++)
+            TS_TRY(rt_list_append(outs[0].as.list, args[0].as.list->items[i]));
+        return NULL;
+    case RT_TAG_DICT: {
+        const rt_dict_entry *entry;
+        TS_TRY(rt_dict_make(outs));
+        for (size_t at = 0; (entry = rt_dict_next(args[0].as.dict, &at));)
+            TS_TRY(rt_dict_set(outs[0].as.dict, entry->key, entry->value));
+        return NULL;
+    }
+    case RT_TAG_OBJECT:
+        TS_TRY(rt_object_make(args[0].as.object->class_, outs));
+        for (size_t i = 0; i < args[0].as.object->field_count && i < outs[0].as.object->field_count; i++)
+            rt_assign(&outs[0].as.object->fields[i], rt_retain(args[0].as.object->fields[i]));
+        return NULL;
+    default:
+        outs[0] = rt_retain(args[0]);
+        return NULL;
+    }
+}
+
 KERNEL(list_to_tuple) {
     const rt_value *items;
     int64_t n;
