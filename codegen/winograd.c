@@ -10,12 +10,15 @@
 
 #include <math.h>
 
-/* What a block of tiles costs to bring in, in cycles: filters once a block, from the second-level
- * cache where they are few, else from the third; a block's inputs once for 32 columns where they do
- * not stay in the second-level cache either. */
+/* Bytes a cycle of filters: from the second-level cache where they are few, else from the third; more than
+ * 4 MB come from memory, as one run of a net reads all its weights before it reads these again. */
+static double filter_rate(double bytes) { return bytes <= 1 << 20 ? 40 : bytes <= 4 << 20 ? 18 : 9; }
+
+/* What a block of tiles costs to bring in, in cycles: filters once a block; a block's inputs once for 32
+ * columns where they do not stay in the second-level cache either. */
 static double memory_cycles(int64_t tiles, int64_t blocks, int64_t places, int64_t in, int64_t out) {
     double filters = (double)(places * in * out) * 4, inputs = (double)(places * in) * 4;
-    double all = filters * (double)blocks / (filters <= 1 << 20 ? 40 : 18);
+    double all = filters * (double)blocks / filter_rate(filters);
     if ((double)((tiles + blocks - 1) / blocks) * inputs > (double)KN_WINOGRAD_BLOCK_BYTES)
         all += (double)((out + 31) / 32) * (double)tiles * inputs / 18;
     return all;
@@ -86,8 +89,8 @@ int kn_choose_winograd(int64_t images, int64_t out_h, int64_t out_w, int64_t in,
         images > 4096 || out_h > 1 << 15 || out_w > 1 << 15)
         return 0;
     double products = (double)in * (double)out / 32;
-    double best = (double)images * (double)out_h * (double)out_w * 9 * products * 1.05 * 0.9 *
-                  direct;
+    double best = (double)images * (double)out_h * (double)out_w * 9 * products * 1.05 * 0.9 * direct +
+                  products * 9 * 32 * 4 / filter_rate(products * 9 * 32 * 4);
     int choice = 0;
     for (int m = 2; m <= 4; m += 2) {
         int64_t tiles = images * ((out_h + m - 1) / m) * ((out_w + m - 1) / m);

@@ -81,20 +81,15 @@ static bool write_parts(int fd, const ts_file_part *parts, size_t count) {
         const char *data = parts[i].data;
         size_t left = parts[i].length;
         while (left && done) {
-            size_t n = filled == 0 && left >= PIECE ? left / PIECE * PIECE : left;
-            if (n < PIECE || filled) {
-                n = n < PIECE - filled ? n : PIECE - filled;
-                memcpy(piece + filled, data, n);
-                filled += n;
-                if (filled == PIECE) {
-                    done = write_all(fd, piece, PIECE);
-                    filled = 0;
-                }
-            } else {
-                done = write_all(fd, data, n);
-            }
+            size_t n = left < PIECE - filled ? left : PIECE - filled;
+            memcpy(piece + filled, data, n); /* also what is mapped: a write that waits for its source is cut short */
+            filled += n;
             data += n;
             left -= n;
+            if (filled == PIECE) {
+                done = write_all(fd, piece, PIECE);
+                filled = 0;
+            }
         }
         if (parts[i].is_mapped) {
             ts_mapped_file file = {parts[i].data, parts[i].length};
