@@ -42,9 +42,34 @@ class Optimizer(Module):
         self.group_of = group_of
         self.steps = [0 for p in flat]
         self.settings = settings
+        self.weight_decay = self.floats("weight_decay")
+        self.maximize = self.flags("maximize")
+        self.decoupled = self.flags("decoupled_weight_decay") if "decoupled_weight_decay" in defaults else [False for p in flat]
+
+    def floats(self, name):
+        return [float(v) for v in self.settings[name]]
+
+    def flags(self, name):
+        return [bool(v) for v in self.settings[name]]
+
+    def betas(self, at):
+        return [float(v[at]) for v in self.settings["betas"]]
 
     def buffers_like_params(self, value=0.0):
         return ParameterList([torch.full_like(p, value, requires_grad=False) for p in self.params])
+
+    def lr(self, i: int) -> float:
+        return self.param_groups[self.group_of[i]]["lr"]
+
+    def direction(self, i: int, p: Tensor, given: Tensor) -> Tensor:
+        """The gradient as it is followed: its sign, and the decay of the weight, which a decoupled one makes at once."""
+        grad = -given if self.maximize[i] else given
+        if self.weight_decay[i] != 0.0:
+            if self.decoupled[i]:
+                p.mul_(1 - self.lr(i) * self.weight_decay[i])
+            else:
+                grad = torch.add(grad, p, alpha=self.weight_decay[i])
+        return grad
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         for p in self.params:
@@ -58,11 +83,9 @@ class SGD(Optimizer):
             raise ValueError("Nesterov momentum requires a momentum and zero dampening")
         super().__init__(params, {"lr": lr, "momentum": momentum, "dampening": dampening, "weight_decay": weight_decay,
                                   "nesterov": nesterov, "maximize": maximize})
-        self.momentum = [float(v) for v in self.settings["momentum"]]
-        self.dampening = [float(v) for v in self.settings["dampening"]]
-        self.weight_decay = [float(v) for v in self.settings["weight_decay"]]
-        self.nesterov = [bool(v) for v in self.settings["nesterov"]]
-        self.maximize = [bool(v) for v in self.settings["maximize"]]
+        self.momentum = self.floats("momentum")
+        self.dampening = self.floats("dampening")
+        self.nesterov = self.flags("nesterov")
         self.velocity = self.buffers_like_params()
         self.settings = None
 
@@ -71,9 +94,7 @@ class SGD(Optimizer):
             for i, p in enumerate(self.params):
                 given = p.grad
                 if given is not None:
-                    grad = -given if self.maximize[i] else given
-                    if self.weight_decay[i] != 0.0:
-                        grad = torch.add(grad, p, alpha=self.weight_decay[i])
+                    grad = self.direction(i, p, given)
                     if self.momentum[i] != 0.0:
                         velocity = self.velocity[i]
                         if self.dampening[i] != 0.0 and self.steps[i] == 0:
@@ -83,21 +104,18 @@ class SGD(Optimizer):
                         if self.dampening[i] != 0.0:
                             self.steps[i] = 1
                         grad = torch.add(grad, velocity, alpha=self.momentum[i]) if self.nesterov[i] else velocity
-                    p.add_(grad, alpha=-self.param_groups[self.group_of[i]]["lr"])
+                    p.add_(grad, alpha=-self.lr(i))
 
 
 class Adam(Optimizer):
     def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, amsgrad=False, *, foreach=None,
                  maximize=False, capturable=False, differentiable=False, fused=None, decoupled_weight_decay=False):
         super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "amsgrad": amsgrad,
-                                  "maximize": maximize})
-        self.beta1 = [float(v[0]) for v in self.settings["betas"]]
-        self.beta2 = [float(v[1]) for v in self.settings["betas"]]
-        self.eps = [float(v) for v in self.settings["eps"]]
-        self.weight_decay = [float(v) for v in self.settings["weight_decay"]]
-        self.amsgrad = [bool(v) for v in self.settings["amsgrad"]]
-        self.maximize = [bool(v) for v in self.settings["maximize"]]
-        self.decoupled = decoupled_weight_decay
+                                  "maximize": maximize, "decoupled_weight_decay": decoupled_weight_decay})
+        self.beta1 = self.betas(0)
+        self.beta2 = self.betas(1)
+        self.eps = self.floats("eps")
+        self.amsgrad = self.flags("amsgrad")
         self.exp_avg = self.buffers_like_params()
         self.exp_avg_sq = self.buffers_like_params()
         self.max_exp_avg_sq = self.buffers_like_params()
@@ -108,15 +126,10 @@ class Adam(Optimizer):
             for i, p in enumerate(self.params):
                 given = p.grad
                 if given is not None:
-                    lr = self.param_groups[self.group_of[i]]["lr"]
+                    lr = self.lr(i)
                     beta1, beta2 = self.beta1[i], self.beta2[i]
-                    grad = -given if self.maximize[i] else given
+                    grad = self.direction(i, p, given)
                     self.steps[i] += 1
-                    if self.weight_decay[i] != 0.0:
-                        if self.decoupled:
-                            p.mul_(1 - lr * self.weight_decay[i])
-                        else:
-                            grad = torch.add(grad, p, alpha=self.weight_decay[i])
                     exp_avg, exp_avg_sq = self.exp_avg[i], self.exp_avg_sq[i]
                     exp_avg.lerp_(grad, 1 - beta1)
                     exp_avg_sq.mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
@@ -140,14 +153,12 @@ class AdamW(Adam):
 class NAdam(Optimizer):
     def __init__(self, params, lr=2e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, momentum_decay=4e-3,
                  decoupled_weight_decay=False, *, foreach=None, maximize=False, capturable=False, differentiable=False):
-        super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay})
-        self.beta1 = [float(v[0]) for v in self.settings["betas"]]
-        self.beta2 = [float(v[1]) for v in self.settings["betas"]]
-        self.eps = [float(v) for v in self.settings["eps"]]
-        self.weight_decay = [float(v) for v in self.settings["weight_decay"]]
-        self.momentum_decay = float(momentum_decay)
-        self.maximize = bool(maximize)
-        self.decoupled = decoupled_weight_decay
+        super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "maximize": maximize,
+                                  "momentum_decay": momentum_decay, "decoupled_weight_decay": decoupled_weight_decay})
+        self.beta1 = self.betas(0)
+        self.beta2 = self.betas(1)
+        self.eps = self.floats("eps")
+        self.momentum_decay = self.floats("momentum_decay")
         self.mu_product = [1.0 for p in self.params]
         self.exp_avg = self.buffers_like_params()
         self.exp_avg_sq = self.buffers_like_params()
@@ -158,18 +169,13 @@ class NAdam(Optimizer):
             for i, p in enumerate(self.params):
                 given = p.grad
                 if given is not None:
-                    lr = self.param_groups[self.group_of[i]]["lr"]
+                    lr = self.lr(i)
                     beta1, beta2 = self.beta1[i], self.beta2[i]
-                    grad = -given if self.maximize else given
+                    grad = self.direction(i, p, given)
                     self.steps[i] += 1
                     step = self.steps[i]
-                    if self.weight_decay[i] != 0.0:
-                        if self.decoupled:
-                            p.mul_(1 - lr * self.weight_decay[i])
-                        else:
-                            grad = torch.add(grad, p, alpha=self.weight_decay[i])
-                    mu = beta1 * (1.0 - 0.5 * (0.96 ** (step * self.momentum_decay)))
-                    mu_next = beta1 * (1.0 - 0.5 * (0.96 ** ((step + 1) * self.momentum_decay)))
+                    mu = beta1 * (1.0 - 0.5 * (0.96 ** (step * self.momentum_decay[i])))
+                    mu_next = beta1 * (1.0 - 0.5 * (0.96 ** ((step + 1) * self.momentum_decay[i])))
                     self.mu_product[i] = self.mu_product[i] * mu
                     exp_avg, exp_avg_sq = self.exp_avg[i], self.exp_avg_sq[i]
                     exp_avg.lerp_(grad, 1 - beta1)
@@ -183,12 +189,10 @@ class NAdam(Optimizer):
 class Adamax(Optimizer):
     def __init__(self, params, lr=2e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, foreach=None, *, maximize=False,
                  differentiable=False, capturable=False):
-        super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay})
-        self.beta1 = [float(v[0]) for v in self.settings["betas"]]
-        self.beta2 = [float(v[1]) for v in self.settings["betas"]]
-        self.eps = [float(v) for v in self.settings["eps"]]
-        self.weight_decay = [float(v) for v in self.settings["weight_decay"]]
-        self.maximize = bool(maximize)
+        super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "maximize": maximize})
+        self.beta1 = self.betas(0)
+        self.beta2 = self.betas(1)
+        self.eps = self.floats("eps")
         self.exp_avg = self.buffers_like_params()
         self.exp_inf = self.buffers_like_params()
         self.settings = None
@@ -199,27 +203,24 @@ class Adamax(Optimizer):
                 given = p.grad
                 if given is not None:
                     beta1, beta2 = self.beta1[i], self.beta2[i]
-                    grad = -given if self.maximize else given
+                    grad = self.direction(i, p, given)
                     self.steps[i] += 1
-                    if self.weight_decay[i] != 0.0:
-                        grad = torch.add(grad, p, alpha=self.weight_decay[i])
                     exp_avg, exp_inf = self.exp_avg[i], self.exp_inf[i]
                     exp_avg.lerp_(grad, 1 - beta1)
                     exp_inf.copy_(torch.maximum(exp_inf * beta2, torch.abs(grad) + self.eps[i]))
-                    rate = self.param_groups[self.group_of[i]]["lr"] / (1 - beta1 ** self.steps[i])
+                    rate = self.lr(i) / (1 - beta1 ** self.steps[i])
                     p.addcdiv_(exp_avg, exp_inf, value=-rate)
 
 
 class RMSprop(Optimizer):
     def __init__(self, params, lr=1e-2, alpha=0.99, eps=1e-8, weight_decay=0, momentum=0, centered=False, capturable=False,
                  foreach=None, maximize=False, differentiable=False):
-        super().__init__(params, {"lr": lr, "alpha": alpha, "eps": eps, "weight_decay": weight_decay, "momentum": momentum})
-        self.alpha = [float(v) for v in self.settings["alpha"]]
-        self.eps = [float(v) for v in self.settings["eps"]]
-        self.weight_decay = [float(v) for v in self.settings["weight_decay"]]
-        self.momentum = [float(v) for v in self.settings["momentum"]]
-        self.centered = bool(centered)
-        self.maximize = bool(maximize)
+        super().__init__(params, {"lr": lr, "alpha": alpha, "eps": eps, "weight_decay": weight_decay, "momentum": momentum,
+                                  "centered": centered, "maximize": maximize})
+        self.alpha = self.floats("alpha")
+        self.eps = self.floats("eps")
+        self.momentum = self.floats("momentum")
+        self.centered = self.flags("centered")
         self.square_avg = self.buffers_like_params()
         self.grad_avg = self.buffers_like_params()
         self.velocity = self.buffers_like_params()
@@ -230,14 +231,12 @@ class RMSprop(Optimizer):
             for i, p in enumerate(self.params):
                 given = p.grad
                 if given is not None:
-                    lr = self.param_groups[self.group_of[i]]["lr"]
+                    lr = self.lr(i)
                     alpha = self.alpha[i]
-                    grad = -given if self.maximize else given
-                    if self.weight_decay[i] != 0.0:
-                        grad = torch.add(grad, p, alpha=self.weight_decay[i])
+                    grad = self.direction(i, p, given)
                     square_avg = self.square_avg[i]
                     square_avg.mul_(alpha).addcmul_(grad, grad, value=1 - alpha)
-                    if self.centered:
+                    if self.centered[i]:
                         grad_avg = self.grad_avg[i]
                         grad_avg.lerp_(grad, 1 - alpha)
                         root = torch.addcmul(square_avg, grad_avg, grad_avg, value=-1).sqrt()
@@ -255,11 +254,9 @@ class RMSprop(Optimizer):
 class Adagrad(Optimizer):
     def __init__(self, params, lr=1e-2, lr_decay=0, weight_decay=0, initial_accumulator_value=0, eps=1e-10, foreach=None, *,
                  maximize=False, differentiable=False, fused=None):
-        super().__init__(params, {"lr": lr, "lr_decay": lr_decay, "weight_decay": weight_decay, "eps": eps})
-        self.lr_decay = [float(v) for v in self.settings["lr_decay"]]
-        self.eps = [float(v) for v in self.settings["eps"]]
-        self.weight_decay = [float(v) for v in self.settings["weight_decay"]]
-        self.maximize = bool(maximize)
+        super().__init__(params, {"lr": lr, "lr_decay": lr_decay, "weight_decay": weight_decay, "eps": eps, "maximize": maximize})
+        self.lr_decay = self.floats("lr_decay")
+        self.eps = self.floats("eps")
         self.total = self.buffers_like_params(float(initial_accumulator_value))
         self.settings = None
 
@@ -268,11 +265,9 @@ class Adagrad(Optimizer):
             for i, p in enumerate(self.params):
                 given = p.grad
                 if given is not None:
-                    grad = -given if self.maximize else given
+                    grad = self.direction(i, p, given)
                     self.steps[i] += 1
-                    if self.weight_decay[i] != 0.0:
-                        grad = torch.add(grad, p, alpha=self.weight_decay[i])
-                    rate = self.param_groups[self.group_of[i]]["lr"] / (1 + (self.steps[i] - 1) * self.lr_decay[i])
+                    rate = self.lr(i) / (1 + (self.steps[i] - 1) * self.lr_decay[i])
                     total = self.total[i]
                     total.addcmul_(grad, grad, value=1.0)
                     p.addcdiv_(grad, torch.sqrt(total) + self.eps[i], value=-rate)
@@ -281,11 +276,9 @@ class Adagrad(Optimizer):
 class Adadelta(Optimizer):
     def __init__(self, params, lr=1.0, rho=0.9, eps=1e-6, weight_decay=0, foreach=None, *, capturable=False, maximize=False,
                  differentiable=False):
-        super().__init__(params, {"lr": lr, "rho": rho, "eps": eps, "weight_decay": weight_decay})
-        self.rho = [float(v) for v in self.settings["rho"]]
-        self.eps = [float(v) for v in self.settings["eps"]]
-        self.weight_decay = [float(v) for v in self.settings["weight_decay"]]
-        self.maximize = bool(maximize)
+        super().__init__(params, {"lr": lr, "rho": rho, "eps": eps, "weight_decay": weight_decay, "maximize": maximize})
+        self.rho = self.floats("rho")
+        self.eps = self.floats("eps")
         self.square_avg = self.buffers_like_params()
         self.acc_delta = self.buffers_like_params()
         self.settings = None
@@ -296,11 +289,9 @@ class Adadelta(Optimizer):
                 given = p.grad
                 if given is not None:
                     rho = self.rho[i]
-                    grad = -given if self.maximize else given
-                    if self.weight_decay[i] != 0.0:
-                        grad = torch.add(grad, p, alpha=self.weight_decay[i])
+                    grad = self.direction(i, p, given)
                     square_avg, acc_delta = self.square_avg[i], self.acc_delta[i]
                     square_avg.mul_(rho).addcmul_(grad, grad, value=1 - rho)
                     delta = torch.sqrt(acc_delta + self.eps[i]) / torch.sqrt(square_avg + self.eps[i]) * grad
                     acc_delta.mul_(rho).addcmul_(delta, delta, value=1 - rho)
-                    p.add_(delta, alpha=-self.param_groups[self.group_of[i]]["lr"])
+                    p.add_(delta, alpha=-self.lr(i))
