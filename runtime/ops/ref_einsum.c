@@ -400,8 +400,11 @@ KERNEL(tensordot) {
     x.t = rt_retain(args[0]).as.tensor;
     y.t = rt_retain(args[1]).as.tensor;
     ts_status status = fold(&x, &y, is_needed);
+    rt_tensor *narrow;
+    if (!status) /* what was summed out in 64 bits, as its dtype */
+        status = rt_tensor_cast(x.t, (rt_dtype)a->dtype, false, &narrow);
     if (!status)
-        outs[0] = rt_retain(rt_from_tensor(x.t));
+        outs[0] = rt_from_tensor(narrow);
     term_deinit(&x);
     term_deinit(&y);
     return status;
