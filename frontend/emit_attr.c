@@ -183,7 +183,7 @@ static ir_value *named_result(const ir_value *tuple, ts_str name) {
     return NULL;
 }
 
-static bool tuple_attribute(emitter *E, ir_value *v, ts_str name, em *out) {
+static bool tuple_attribute(emitter *E, ir_value *v, ts_str name, const ast_node *node, em *out) {
     const ir_type *t = v->type;
     for (size_t i = 0; t->class_ && i < t->class_->field_count; i++)
         if (ts_str_equal(t->class_->fields[i].name, name)) {
@@ -196,6 +196,15 @@ static bool tuple_attribute(emitter *E, ir_value *v, ts_str name, em *out) {
     ir_value *result = t->class_ ? NULL : named_result(v, name);
     if (result) {
         *out = em_value(result);
+        return true;
+    }
+    if (c && ts_str_is(name, "_fields")) {
+        *out = em_field_names(E, c);
+        return true;
+    }
+    if (c && fe_class_method(c, name) && fe_class_method(c, name)->is_property) {
+        em_arguments none = {0};
+        *out = em_call_method(E, v, name, &none, node);
         return true;
     }
     *out = method_of(v, name);
@@ -214,7 +223,7 @@ static bool value_attribute(emitter *E, ir_value *v, ts_str name, const ast_node
     case IR_CLASS:
         return object_attribute(E, v, name, node, out);
     case IR_TUPLE:
-        return tuple_attribute(E, v, name, out);
+        return tuple_attribute(E, v, name, node, out);
     case IR_ENUM: {
         const ir_class *c = t->class_;
         if (ts_str_is(name, "name")) {
@@ -340,7 +349,11 @@ static bool binding_attribute(emitter *E, const fe_binding *b, ts_str name, em *
             *out = em_binding(E, (fe_binding){.kind = FE_FUNCTION, .function = f});
             return true;
         }
-        if (ts_str_is(name, "__new__")) {
+        if (b->class_->kind == RT_CLASS_NAMED_TUPLE && ts_str_is(name, "_fields")) {
+            *out = em_field_names(E, b->class_);
+            return true;
+        }
+        if (ts_str_is(name, "__new__") || (b->class_->kind == RT_CLASS_NAMED_TUPLE && ts_str_is(name, "_make"))) {
             *out = (em){.kind = EM_METHOD, .binding = b, .name = name};
             return true;
         }

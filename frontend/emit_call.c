@@ -638,6 +638,8 @@ em em_call_value(emitter *E, em callee, em_arguments *args, const ast_node *node
     case EM_METHOD:
         if (callee.after)
             return call_super(E, callee, args, node);
+        if (callee.binding && ts_str_is(callee.name, "_make"))
+            return em_named_tuple_make(E, callee.binding->class_, args, node);
         if (callee.binding) { /* X.__new__(X) */
             ir_class *c = fe_class_ir(E->fe, callee.binding->class_);
             return c ? em_value(em_new_object(E, c)) : em_error();

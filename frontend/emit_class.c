@@ -104,6 +104,8 @@ static bool is_open(fe_context *fe, fe_scope *scope, const ast_node *annotation)
     if (!annotation)
         return false;
     fe_binding b = fe_resolve_dotted(fe, scope, annotation->kind == AST_SUBSCRIPT ? annotation->left : annotation);
+    if (b.kind == FE_CLASS && b.class_->is_open_tuple)
+        return true;
     for (size_t i = 0; i < sizeof names / sizeof *names && b.kind == FE_NAME; i++)
         if (ts_str_ends_with(b.path, names[i]) &&
             (ts_str_starts_with(b.path, "typing.") || ts_str_starts_with(b.path, "collections.")))
@@ -241,6 +243,7 @@ fe_class *fe_class_declare(fe_context *fe, fe_scope *scope, const ast_node *node
             if (b.class_->kind != RT_CLASS_PLAIN)
                 c->kind = b.class_->kind;
             c->is_dataclass = c->is_dataclass || b.class_->is_dataclass;
+            c->is_open_tuple = c->is_open_tuple || b.class_->is_open_tuple;
         } else if (path_is(b, "typing.NamedTuple") || path_is(b, "archive.NamedTuple")) {
             c->kind = RT_CLASS_NAMED_TUPLE;
         } else if (path_is(b, "enum.Enum") || path_is(b, "enum.IntEnum") ||
@@ -506,8 +509,12 @@ ir_class *fe_class_ir(fe_context *fe, fe_class *c) {
         break;
     case RT_CLASS_INTERFACE:
         break;
-    case RT_CLASS_MODULE:
     case RT_CLASS_NAMED_TUPLE:
+        for (size_t i = c->ancestor_count; i-- > 0;)
+            annotated_fields(fe, c->ir, c->ancestors[i]);
+        annotated_fields(fe, c->ir, c);
+        break;
+    case RT_CLASS_MODULE:
         annotated_fields(fe, c->ir, c);
         break;
     case RT_CLASS_PLAIN:

@@ -103,6 +103,12 @@ static bool bind_fields(emitter *E, fe_class *c, const ir_class *ir, em_argument
         }
         if (!given)
             v = field_default(E, c, f->name, f->type, node);
+        if (c->is_open_tuple) {
+            out[i] = em_ir(E, v, node, NULL);
+            if (!out[i])
+                return false;
+            continue;
+        }
         out[i] = em_ir(E, v, node, f->type);
         out[i] = em_coerce(E, out[i], f->type, 0, node, "the field");
         if (!out[i])
@@ -224,7 +230,12 @@ em em_construct(emitter *E, fe_class *c, em_arguments *args, const ast_node *nod
     if (c->kind == RT_CLASS_NAMED_TUPLE) {
         if (!bind_fields(E, c, ir, args, node, fields))
             return em_error();
-        return em_value(ir_build_op(&E->b, IR_OP_TUPLE, fields, ir->field_count, &ir->type, 1)->results[0]);
+        const ir_type *type = ir->type, **types = TS_NEW_ARRAY(E->arena, const ir_type *, ir->field_count + 1);
+        for (size_t i = 0; i < ir->field_count; i++)
+            types[i] = fields[i]->type;
+        if (c->is_open_tuple)
+            type = ir_type_tuple(E->m, types, ir->field_count, ir);
+        return em_value(ir_build_op(&E->b, IR_OP_TUPLE, fields, ir->field_count, &type, 1)->results[0]);
     }
     if (c->kind == RT_CLASS_ENUM) {
         ir_value *v = args->count == 1 ? em_ir(E, args->items[0].v, node, NULL) : NULL;

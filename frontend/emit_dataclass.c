@@ -37,6 +37,12 @@ bool em_field_option(emitter *E, const fe_class *c, ts_str field, const char *na
 }
 
 static ir_value *field_of(emitter *E, ir_value *object, const ir_field *f) {
+    if (object->type->kind == IR_TUPLE) {
+        size_t index = (size_t)(f - object->type->class_->fields);
+        ir_op *get = ir_build_op(&E->b, IR_OP_TUPLE_GET, &object, 1, &object->type->args[index], 1);
+        get->integer = (int64_t)index;
+        return get->results[0];
+    }
     ir_op *op = ir_build_op(&E->b, IR_OP_GET_ATTR, &object, 1, &f->type, 1);
     op->name = f->name;
     return op->results[0];
@@ -113,7 +119,7 @@ static em as_dict(emitter *E, ir_value *object, const ast_node *node, bool is_tu
     const ir_type *type = NULL;
     for (size_t i = 0; i < c->field_count; i++) {
         em v = em_value(field_of(E, object, &c->fields[i]));
-        if (is_dataclass_value(v))
+        if (object->type->kind == IR_CLASS && is_dataclass_value(v))
             v = as_dict(E, v.value, node, is_tuple);
         items[i] = v;
         pairs[2 * i] = ir_build_str(&E->b, c->fields[i].name);
@@ -127,6 +133,62 @@ static em as_dict(emitter *E, ir_value *object, const ast_node *node, bool is_tu
         pairs[2 * i + 1] = em_cast(E, pairs[2 * i + 1], type);
     return em_value(em_dict_of(E, pairs, 2 * c->field_count,
                                ir_type_dict(E->m, em_simple(E, IR_STR), type ? type : em_simple(E, IR_INT))));
+}
+
+/* _replace(), _asdict() of a named tuple. */
+em em_named_tuple_method(emitter *E, ir_value *tuple, ts_str name, const em_arguments *args, const ast_node *node) {
+    const ir_class *c = tuple->type->class_;
+    if (ts_str_is(name, "_asdict"))
+        return as_dict(E, tuple, node, false);
+    em_arguments all = {0};
+    for (size_t i = 0; i < c->field_count; i++) {
+        em_argument a = {.name = c->fields[i].name, .node = node, .v = em_value(field_of(E, tuple, &c->fields[i]))};
+        for (size_t k = 0; k < args->count; k++)
+            if (ts_str_equal(args->items[k].name, a.name))
+                a.v = args->items[k].v;
+        TS_APPEND(E->arena, all.items, all.count, all.capacity, a);
+    }
+    for (size_t k = 0; k < args->count; k++)
+        if (!em_find_field(c, args->items[k].name)) {
+            EM_ERR(E, node, "%s has no field '%.*s'", em_type_text(E, tuple->type), TS_STR_ARG(args->items[k].name));
+            return em_error();
+        }
+    return em_construct(E, fe_class_of(c), &all, node);
+}
+
+/* P._make(iterable) */
+em em_named_tuple_make(emitter *E, fe_class *class_, em_arguments *args, const ast_node *node) {
+    const ir_class *c = fe_class_ir(E->fe, class_);
+    em_arguments all = {0};
+    em v = args->count ? args->items[0].v : em_error();
+    if (v.kind != EM_TUPLE && !(v.kind == EM_VALUE && v.value->type->kind == IR_TUPLE)) {
+        ir_value *list = em_ir(E, v, node, NULL);
+        if (!list || list->type->kind != IR_LIST) {
+            EM_UNSUPPORTED(E, node, "_make() of %s is not supported yet", list ? em_type_text(E, list->type) : "this");
+            return em_error();
+        }
+        const ir_type **types = TS_NEW_ARRAY(E->arena, const ir_type *, c->field_count + 1);
+        for (size_t i = 0; i < c->field_count; i++)
+            types[i] = list->type->args[0];
+        ir_op *op = ir_build_op(&E->b, IR_OP_LIST_UNPACK, &list, 1, types, c->field_count);
+        v = em_value(em_tuple_of(E, op->results, c->field_count));
+    }
+    ir_value *tuple = em_ir(E, v, node, NULL);
+    for (size_t i = 0; tuple && i < tuple->type->arg_count; i++) {
+        ir_op *get = ir_build_op(&E->b, IR_OP_TUPLE_GET, &tuple, 1, &tuple->type->args[i], 1);
+        get->integer = (int64_t)i;
+        em_argument a = {.v = em_value(get->results[0]), .node = node};
+        TS_APPEND(E->arena, all.items, all.count, all.capacity, a);
+    }
+    return tuple ? em_construct(E, class_, &all, node) : em_error();
+}
+
+em em_field_names(emitter *E, fe_class *class_) {
+    const ir_class *c = fe_class_ir(E->fe, class_);
+    em *items = TS_NEW_ARRAY(E->arena, em, c->field_count + 1);
+    for (size_t i = 0; i < c->field_count; i++)
+        items[i] = em_value(ir_build_str(&E->b, c->fields[i].name));
+    return (em){.kind = EM_TUPLE, .items = items, .count = c->field_count};
 }
 
 bool em_call_dataclasses(emitter *E, ts_str path, em_arguments *args, const ast_node *node, em *out) {

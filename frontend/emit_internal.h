@@ -473,6 +473,9 @@ bool em_field_option(emitter *E, const fe_class *c, ts_str field, const char *na
 ir_value *em_equal_dataclass(emitter *E, ir_value *a, ir_value *b, const ast_node *node);
 bool em_has_own_equality(const ir_type *t, int depth);
 ir_value *em_equal_deep(emitter *E, ir_value *a, ir_value *b, const ast_node *node, bool *out_known);
+em em_named_tuple_method(emitter *E, ir_value *tuple, ts_str name, const em_arguments *args, const ast_node *node);
+em em_named_tuple_make(emitter *E, fe_class *class_, em_arguments *args, const ast_node *node);
+em em_field_names(emitter *E, fe_class *class_); /* _fields */
 bool em_call_dataclasses(emitter *E, ts_str path, em_arguments *args, const ast_node *node, em *out);
 fe_function *em_class_method_of(emitter *E, fe_class *c, fe_function *f); /* emit_spread.c */
 bool em_is_function(em v);

@@ -381,8 +381,8 @@ em em_call_builtin_type_method(emitter *E, em method, em_arguments *args, const 
             em list = em_call_builtin(E, TS_STR("builtins.list"), &one, node, NULL, &known);
             return list.kind == EM_VALUE ? list_method(E, list.value, name, args, node) : em_error();
         }
-        if (ts_str_is(name, "_asdict") || ts_str_is(name, "_replace"))
-            break;
+        if (self->type->class_ && (ts_str_is(name, "_asdict") || ts_str_is(name, "_replace")))
+            return em_named_tuple_method(E, self, name, args, node);
         break;
     case IR_COMPLEX:
         if (ts_str_is(name, "conjugate"))

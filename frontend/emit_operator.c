@@ -41,8 +41,13 @@ static em tuple_items(emitter *E, em v) {
     return out;
 }
 
+/* A named tuple may have operators of its own. */
 static bool is_tuple(em v) {
-    return v.kind == EM_TUPLE || (v.kind == EM_VALUE && v.value->type->kind == IR_TUPLE);
+    static const char *const own[] = {"__add__", "__radd__", "__mul__", "__rmul__"};
+    bool is_plain = v.kind == EM_TUPLE || (v.kind == EM_VALUE && v.value->type->kind == IR_TUPLE);
+    for (size_t i = 0; v.kind == EM_VALUE && is_plain && i < sizeof own / sizeof *own; i++)
+        is_plain = !em_class_has_method(v.value->type, own[i]);
+    return is_plain;
 }
 
 static em add_tuples(emitter *E, em a, em b) {

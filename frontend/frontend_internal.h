@@ -121,6 +121,7 @@ struct fe_class {
     size_t variable_count, variable_capacity;
     fe_map methods;          /* name -> fe_function*; property "x": its getter; setter "x.setter" */
     bool is_dataclass, is_frozen;
+    bool is_open_tuple;      /* namedtuple(): each tuple has the types of its own items */
     bool is_library, is_archive;
     bool is_number_enum;     /* IntEnum, StrEnum, IntFlag: its members are their values */
     bool is_mixed_enum;      /* (str, Enum), (int, Enum): such, but they print as members */

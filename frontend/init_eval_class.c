@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "frontend/init_eval_internal.h"
+#include "frontend/rewrite.h"
 
 fe_class *ev_builtin_class(evaluator *ev, const char *path) {
     return fe_builtin_class(ev->fe, ts_str_of(path));
@@ -189,6 +190,13 @@ ts_status ev_class_statement(evaluator *ev, ev_frame *frame, const ast_node *nod
             continue;
         fe_binding b;
         rt_value hold;
+        if (base->kind == AST_CALL) { /* class P(namedtuple("P", "x y")): under a name of its own */
+            TS_TRY(ev_expression(ev, frame, base, &hold));
+            ts_str hidden = ts_arena_format(ev->arena, "$base%zu.%.*s", i, TS_STR_ARG(node->text));
+            fe_scope_set(ev->arena, scope, hidden, fe_binding_of_value(hold));
+            rt_release(hold);
+            base = node->list.items[i] = rw_name(ev->arena, hidden, base);
+        }
         TS_TRY(ev_binding(ev, frame, base->kind == AST_SUBSCRIPT ? base->left : base, &b, &hold));
         rt_release(hold);
         if (b.kind == FE_VALUE)

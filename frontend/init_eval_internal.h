@@ -306,6 +306,7 @@ ts_status ev_str(evaluator *ev, ts_str text, rt_value *out);
 ts_status ev_tuple(const rt_value *items, size_t count, rt_value *out); /* borrows */
 /* Of a node of the user's; none for the library's, so that an error is told where it was called. */
 ts_place ev_place(const ast_node *node);
+ts_status ev_namedtuple(evaluator *ev, ev_arguments *args, rt_value *out) TS_WARN_UNUSED; /* init_eval_namedtuple.c */
 /* An error of the evaluator's own at a node. */
 ts_status ev_unsupported(const ast_node *node, const char *format, ...) TS_PRINTF(2, 3);
 
