@@ -36,6 +36,14 @@ ir_value *ir_build_const_typed(ir_builder *b, rt_value v, const ir_type *t) {
 }
 
 ir_value *ir_build_int(ir_builder *b, int64_t i) { return ir_build_const(b, rt_int(i)); }
+ir_value *ir_build_size(ir_builder *b, rt_dim d) {
+    if (rt_dim_is_constant(d))
+        return ir_build_int(b, d);
+    const ir_type *t = ir_type_simple(b->module, IR_INT);
+    ir_op *op = ir_build_op(b, IR_OP_DIM, NULL, 0, &t, 1);
+    op->integer = d;
+    return op->results[0];
+}
 ir_value *ir_build_bool(ir_builder *b, bool v) { return ir_build_const(b, rt_bool(v)); }
 ir_value *ir_build_float(ir_builder *b, double f) { return ir_build_const(b, rt_float(f)); }
 ir_value *ir_build_none(ir_builder *b) { return ir_build_const(b, rt_none()); }

@@ -339,6 +339,8 @@ ir_value *ir_build_core1(ir_builder *b, rt_op op, ir_value *const *operands, siz
 ir_value *ir_build_const(ir_builder *b, rt_value v); /* retains v */
 ir_value *ir_build_const_typed(ir_builder *b, rt_value v, const ir_type *t);
 ir_value *ir_build_int(ir_builder *b, int64_t i);
+/* A size as an int: a constant, or the number that a symbol stands for. */
+ir_value *ir_build_size(ir_builder *b, rt_dim d);
 ir_value *ir_build_bool(ir_builder *b, bool v);
 ir_value *ir_build_float(ir_builder *b, double f);
 ir_value *ir_build_none(ir_builder *b);

@@ -315,23 +315,11 @@ static void visit_op(pass_alias *a, const ir_op *op) {
     }
 }
 
-static void number_block(const ir_block *b, uint32_t *count) {
-    for (size_t i = 0; i < b->parameter_count; i++)
-        b->parameters[i]->number = (*count)++;
-    for (const ir_op *op = b->first; op; op = op->next) {
-        for (size_t i = 0; i < op->result_count; i++)
-            op->results[i]->number = (*count)++;
-        for (size_t i = 0; i < op->region_count; i++)
-            number_block(op->regions[i], count);
-    }
-}
-
 pass_alias *pass_alias_make(pass_context *ctx, ir_module *m, const ir_function *f) {
     pass_alias *a = TS_NEW(ctx->scratch, pass_alias);
     a->ctx = ctx;
     a->m = m;
-    uint32_t count = 0;
-    number_block(f->body, &count);
+    uint32_t count = pass_number_values(f);
     for (uint32_t i = 0; i < count; i++)
         add_node(a);
     a->outside = add_node(a);

@@ -40,20 +40,11 @@ bool pass_concat_is_open(ir_module *m, const ir_op *concat) {
     return !ir_is_stack(concat) && next_open_size(m, concat, &at, &size);
 }
 
-static ir_value *build_size(ir_builder *b, rt_dim d) {
-    if (rt_dim_is_constant(d))
-        return ir_build_int(b, d);
-    const ir_type *t = ir_type_simple(b->module, IR_INT);
-    ir_op *op = ir_build_op(b, IR_OP_DIM, NULL, 0, &t, 1);
-    op->integer = d;
-    return op->results[0];
-}
-
 static void build_check(ir_builder *b, const ir_op *concat, open_size size) {
     ir_module *m = b->module;
     const ir_op *list = concat->operands[0]->def;
-    ir_value *sizes[2] = {build_size(b, list->operands[0]->type->dims[size.dim]),
-                          build_size(b, list->operands[size.part]->type->dims[size.dim])};
+    ir_value *sizes[2] = {ir_build_size(b, list->operands[0]->type->dims[size.dim]),
+                          ir_build_size(b, list->operands[size.part]->type->dims[size.dim])};
     ir_value *same = pass_build_core(b, "eq.int", sizes, 2)->results[0];
     ir_op *choice = ir_build_if(b, same);
     ir_builder right = {.module = m, .block = choice->regions[0], .place = b->place};

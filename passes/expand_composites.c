@@ -145,14 +145,7 @@ static ir_value *select_at(expander *e, ir_value *x, ir_value *index) {
     return expand_core(e, OP_select_int, t, args, 3);
 }
 
-ir_value *expand_size(expander *e, rt_dim d) {
-    if (rt_dim_is_constant(d))
-        return ir_build_int(&e->b, d);
-    const ir_type *t = ir_type_simple(e->m, IR_INT);
-    ir_op *op = ir_build_op(&e->b, IR_OP_DIM, NULL, 0, &t, 1);
-    op->integer = d;
-    return op->results[0];
-}
+ir_value *expand_size(expander *e, rt_dim d) { return ir_build_size(&e->b, d); }
 
 static ir_value *stack(expander *e, ir_value *const *items, size_t count, ir_value *list) {
     const ir_type *tensors = ir_type_list(e->m, ir_type_any_tensor(e->m));

@@ -108,15 +108,6 @@ bool fn_write_is_supported(ir_module *m, const ir_op *write, const ir_function *
     return twin_of(m, write->core) != OP_COUNT;
 }
 
-static ir_value *size_value(ir_builder *b, rt_dim d) {
-    if (rt_dim_is_constant(d))
-        return ir_build_int(b, d);
-    const ir_type *t = ir_type_simple(b->module, IR_INT);
-    ir_op *op = ir_build_op(b, IR_OP_DIM, NULL, 0, &t, 1);
-    op->integer = d;
-    return op->results[0];
-}
-
 static ir_value *copied_value(ir_builder *b, ir_value *src, const ir_type *to, bool shared) {
     ir_module *m = b->module;
     const ir_type *from = src->type;
@@ -130,7 +121,7 @@ static ir_value *copied_value(ir_builder *b, ir_value *src, const ir_type *to, b
     if (!same_sizes(from, to)) {
         ir_value *sizes[RT_MAX_RANK];
         for (int i = 0; i < to->rank; i++)
-            sizes[i] = size_value(b, to->dims[i]);
+            sizes[i] = ir_build_size(b, to->dims[i]);
         const ir_type *list = ir_type_list(m, ir_type_simple(m, IR_INT));
         ir_value *operands[2] = {
             src, ir_build_op(b, IR_OP_LIST, sizes, (size_t)to->rank, &list, 1)->results[0]};
@@ -236,7 +227,7 @@ ir_value *fn_put_back(pass_context *ctx, ir_builder *b, const ir_op *view, ir_va
     }
     ir_value *sizes[RT_MAX_RANK];
     for (int i = 0; i < base->type->rank; i++)
-        sizes[i] = size_value(b, base->type->dims[i]);
+        sizes[i] = ir_build_size(b, base->type->dims[i]);
     const ir_type *list = ir_type_list(m, ir_type_simple(m, IR_INT));
     ir_value *operands[2] = {
         contents,

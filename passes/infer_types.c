@@ -283,14 +283,8 @@ static void infer_block(inference *in, ir_block *b) {
 
 /* Symbols are bound where entries are called. */
 static ir_value *place_int(ir_builder *b, const ir_function *f, rt_dim d) {
-    const ir_type *t = ir_type_simple(b->module, IR_INT);
-    if (rt_dim_is_constant(d))
-        return ir_build_int(b, d);
-    if (!f->is_entry || !rt_dim_is_symbolic(d))
-        return NULL;
-    ir_op *dim = ir_build_op(b, IR_OP_DIM, NULL, 0, &t, 1);
-    dim->integer = d;
-    return dim->results[0];
+    bool is_bound = rt_dim_is_constant(d) || (f->is_entry && rt_dim_is_symbolic(d));
+    return is_bound ? ir_build_size(b, d) : NULL;
 }
 
 /* x.size() of known sizes: a list of them, made where nobody changes it. */

@@ -15,6 +15,23 @@ pass_op_list pass_collect(pass_context *ctx, const ir_function *f) {
     return list;
 }
 
+static void number_block(const ir_block *b, uint32_t *count) {
+    for (size_t i = 0; i < b->parameter_count; i++)
+        b->parameters[i]->number = (*count)++;
+    for (const ir_op *op = b->first; op; op = op->next) {
+        for (size_t i = 0; i < op->result_count; i++)
+            op->results[i]->number = (*count)++;
+        for (size_t i = 0; i < op->region_count; i++)
+            number_block(op->regions[i], count);
+    }
+}
+
+uint32_t pass_number_values(const ir_function *f) {
+    uint32_t count = 0;
+    number_block(f->body, &count);
+    return count;
+}
+
 bool pass_is_linked(const ir_op *op) {
     for (; op; op = op->block->parent)
         if (!op->block)

@@ -27,21 +27,9 @@ static void hear(void *user, rt_dim a, rt_dim b, rt_match how) {
         t->match(t->match_user, a, b, how, t->is_certain);
 }
 
-static void number_block(const ir_block *b, uint32_t *count) {
-    for (size_t i = 0; i < b->parameter_count; i++)
-        b->parameters[i]->number = (*count)++;
-    for (const ir_op *op = b->first; op; op = op->next) {
-        for (size_t i = 0; i < op->result_count; i++)
-            op->results[i]->number = (*count)++;
-        for (size_t i = 0; i < op->region_count; i++)
-            number_block(op->regions[i], count);
-    }
-}
-
 pass_trial *pass_trial_make(pass_context *ctx, ir_module *m, const ir_function *f) {
     pass_trial *t = TS_NEW(ctx->scratch, pass_trial);
-    uint32_t count = 0;
-    number_block(f->body, &count);
+    uint32_t count = pass_number_values(f);
     *t = (pass_trial){.ctx = ctx, .m = m, .f = f, .value_count = count};
     t->facts = TS_NEW_ARRAY(ctx->scratch, rt_fact, (size_t)count + 1);
     t->has = TS_NEW_ARRAY(ctx->scratch, bool, (size_t)count + 1);
