@@ -302,13 +302,7 @@ static ts_status register_sizes(kn_kernel *k, const kn_plan *p) {
                      kn_dim_add(k, c->k, 32)};
     for (size_t i = 0; i < sizeof more / sizeof *more; i++)
         all[count++] = more[i];
-    for (int i = 0; i < count; i++) {
-        if (all[i] == RT_DIM_UNKNOWN)
-            return ts_error_make(TS_ERR_UNSUPPORTED, "a contraction needs sizes that are known");
-        if (!rt_dim_is_constant(all[i]))
-            kn_dim_param(k, all[i]);
-    }
-    return NULL;
+    return kn_need_sizes(k, all, (size_t)count, "a contraction");
 }
 
 ts_status kn_plan_contraction(kn_kernel *k, const cg_target_info *target) {

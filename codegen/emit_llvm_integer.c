@@ -137,13 +137,7 @@ ts_status kn_plan_integer(kn_kernel *k, const cg_target_info *target) {
                      c->w_stride, c->input_h, c->input_w, c->out_h, c->out_w};
     for (size_t i = 0; i < sizeof more / sizeof *more; i++)
         all[count++] = more[i];
-    for (int i = 0; i < count; i++) {
-        if (all[i] == RT_DIM_UNKNOWN)
-            return ts_error_make(TS_ERR_UNSUPPORTED, "a product of bytes needs sizes that are known");
-        if (!rt_dim_is_constant(all[i]))
-            kn_dim_param(k, all[i]);
-    }
-    return NULL;
+    return kn_need_sizes(k, all, (size_t)count, "a product of bytes");
 }
 
 /* ---- rows ---- */

@@ -104,14 +104,6 @@ static void make_plan(const kn_kernel *k, const cg_target_info *target, winograd
     p->tile_bytes = p->m * p->m * lanes * 4;
 }
 
-static ts_status need_size(kn_kernel *k, rt_dim size) {
-    if (size == RT_DIM_UNKNOWN)
-        return ts_error_make(TS_ERR_UNSUPPORTED, "a contraction needs sizes that are known");
-    if (!rt_dim_is_constant(size))
-        kn_dim_param(k, size);
-    return NULL;
-}
-
 ts_status kn_plan_winograd(kn_kernel *k, const cg_target_info *target) {
     const kn_contraction *c = &k->contraction;
     winograd_plan p;
@@ -119,15 +111,13 @@ ts_status kn_plan_winograd(kn_kernel *k, const cg_target_info *target) {
     rt_dim items = kn_dim_mul(k, p.blocks, p.groups);
     for (int d = 0; d < c->batch_count; d++) {
         items = kn_dim_mul(k, items, k->dims[d].size);
-        TS_TRY(need_size(k, k->dims[d].size));
-        TS_TRY(need_size(k, c->left.strides[d]));
-        TS_TRY(need_size(k, c->right.strides[d]));
+        rt_dim of_batch[] = {k->dims[d].size, c->left.strides[d], c->right.strides[d]};
+        TS_TRY(kn_need_sizes(k, of_batch, 3, "a contraction"));
     }
     rt_dim needed[] = {items, c->left.offset, p.across, p.image_tiles, p.tiles, p.blocks,
                        c->image_stride, c->h_stride, c->w_stride, c->input_h, c->input_w,
                        c->out_h, c->out_w};
-    for (size_t i = 0; i < sizeof needed / sizeof *needed; i++)
-        TS_TRY(need_size(k, needed[i]));
+    TS_TRY(kn_need_sizes(k, needed, sizeof needed / sizeof *needed, "a contraction"));
     k->work_items = items;
     k->grain = 1;
     k->scratch_bytes = p.table_bytes + p.tile_bytes + (int64_t)(p.n * p.n) * (p.left_plane + p.sum_plane);

@@ -173,6 +173,16 @@ int kn_dim_param(kn_kernel *k, rt_dim d) {
     return add_param(k, (cg_param){.kind = CG_PARAM_DIM, .dim = d});
 }
 
+ts_status kn_need_sizes(kn_kernel *k, const rt_dim *sizes, size_t count, const char *what) {
+    for (size_t i = 0; i < count; i++) {
+        if (sizes[i] == RT_DIM_UNKNOWN)
+            return ts_error_make(TS_ERR_UNSUPPORTED, "%s needs sizes that are known", what);
+        if (!rt_dim_is_constant(sizes[i]))
+            kn_dim_param(k, sizes[i]);
+    }
+    return NULL;
+}
+
 int kn_scalar_param(kn_kernel *k, size_t operand) {
     k = k->owner ? k->owner : k;
     for (int i = 0; i < k->param_count; i++)

@@ -195,6 +195,8 @@ void kn_add_store(kn_kernel *k, int node, const kn_access *access);
 int kn_add_constant(kn_kernel *k, const void *data, size_t bytes); /* -> its buffer's index */
 int kn_dim_param(kn_kernel *k, rt_dim d);    /* index among the parameters of a symbolic size */
 int kn_scalar_param(kn_kernel *k, size_t operand);
+/* Makes parameters of those that are no constants; an error where one is unknown, naming what needs it. */
+ts_status kn_need_sizes(kn_kernel *k, const rt_dim *sizes, size_t count, const char *what) TS_WARN_UNUSED;
 
 /* Sizes. */
 rt_dim kn_dim_add(const kn_kernel *k, rt_dim a, rt_dim b);
