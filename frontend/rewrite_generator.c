@@ -137,6 +137,16 @@ static void loop_body(machine *m, const ast_list *body, size_t head, size_t end,
     m->continue_to = saved_continue;
 }
 
+/* What a loop that came to its end does; break goes to the block after it. */
+static void loop_else(machine *m, const ast_list *body, size_t end, size_t after, const ast_node *place) {
+    m->now = end;
+    if (end == after)
+        return;
+    statements(m, body);
+    add(m, go_to(m, (int64_t)after, place));
+    m->now = after;
+}
+
 static void cut_for(machine *m, const ast_node *s) {
     size_t head, end;
     ast_node *value;
@@ -144,12 +154,7 @@ static void cut_for(machine *m, const ast_node *s) {
     size_t after = s->orelse.count ? new_block(m) : end;
     add(m, rw_assign(m->arena, rw_copy(&m->names, s->left), value, s));
     loop_body(m, &s->body, head, end, after, s);
-    m->now = end;
-    if (s->orelse.count) {
-        statements(m, &s->orelse);
-        add(m, go_to(m, (int64_t)after, s));
-        m->now = after;
-    }
+    loop_else(m, &s->orelse, end, after, s);
 }
 
 static void cut_while(machine *m, const ast_node *s) {
@@ -164,12 +169,7 @@ static void cut_while(machine *m, const ast_node *s) {
     add(m, test);
     m->now = body;
     loop_body(m, &s->body, head, end, after, s);
-    m->now = end;
-    if (s->orelse.count) {
-        statements(m, &s->orelse);
-        add(m, go_to(m, (int64_t)after, s));
-        m->now = after;
-    }
+    loop_else(m, &s->orelse, end, after, s);
 }
 
 static void cut_if(machine *m, const ast_node *s) {
