@@ -126,9 +126,58 @@ static ts_status check_methods(evaluator *ev, ev_frame *frame, const ast_node *n
                 continue;
             TS_TRY(ev_binding(ev, frame, d->kind == AST_CALL ? d->left : d, &b, &hold));
             rt_release(hold);
-            if (b.kind == FE_FUNCTION || b.kind == FE_CLASS)
-                return ev_unsupported(d, "decorators of one's own on methods are not supported");
+            if (b.kind == FE_CLASS)
+                return ev_unsupported(d, "a class as the decorator of a method is not supported");
         }
+    }
+    return NULL;
+}
+
+static ts_status has_own_decorator(evaluator *ev, ev_frame *frame, const ast_node *f, bool *out) {
+    *out = false;
+    for (size_t k = 0; f->kind == AST_FUNCTION && k < f->decorators.count; k++) {
+        const ast_node *d = f->decorators.items[k];
+        fe_binding b;
+        rt_value hold;
+        if (d->kind == AST_ATTRIBUTE && ts_str_is(d->text, "setter"))
+            continue;
+        TS_TRY(ev_binding(ev, frame, d->kind == AST_CALL ? d->left : d, &b, &hold));
+        rt_release(hold);
+        *out = *out || b.kind == FE_FUNCTION;
+    }
+    return NULL;
+}
+
+/* @deco def work(self, x): what deco gives of the method takes its name; the method itself stays under another. */
+static ts_status decorate_methods(evaluator *ev, ev_frame *frame, fe_class *c) {
+    for (size_t i = 0; i < c->node->body.count; i++) {
+        const ast_node *node = c->node->body.items[i];
+        bool is_own;
+        TS_TRY(has_own_decorator(ev, frame, node, &is_own));
+        fe_function *f = is_own ? fe_map_get(&c->methods, node->text) : NULL;
+        if (!f)
+            continue;
+        f->bare_name = f->name = ts_arena_format(ev->arena, "%.*s.undecorated.%.*s", TS_STR_ARG(c->bare_name),
+                                                 TS_STR_ARG(node->text)); /* no other class has it */
+        fe_map_set(ev->arena, &c->methods, f->bare_name, f);
+        rt_value v;
+        TS_TRY(fe_binding_to_value(ev->fe, (fe_binding){.kind = FE_FUNCTION, .function = f, .place = node}, &v));
+        ts_status status = ev_decorate(ev, frame, &node->decorators, &v);
+        fe_binding made = fe_binding_of_value(v);
+        ir_module_retain(ev->fe->module, v);
+        rt_release(v);
+        TS_TRY(status);
+        if (made.kind != FE_FUNCTION)
+            return ev_unsupported(node, "a decorator of a method that gives no function is not supported");
+        fe_function *g = TS_NEW(ev->arena, fe_function);
+        *g = *made.function;
+        g->owner = c;
+        g->bare_name = node->text;
+        g->name = ts_arena_format(ev->arena, "%.*s.%.*s", TS_STR_ARG(c->name), TS_STR_ARG(node->text));
+        g->is_static = f->is_static;
+        g->is_class_method = f->is_class_method;
+        g->is_property = f->is_property;
+        fe_map_set(ev->arena, &c->methods, node->text, g);
     }
     return NULL;
 }
@@ -210,6 +259,7 @@ ts_status ev_class_statement(evaluator *ev, ev_frame *frame, const ast_node *nod
         return fe_diagnostics_status(ev->fe->diagnostics);
     if (c->kind != RT_CLASS_ENUM)
         TS_TRY(class_variables(ev, frame, c));
+    TS_TRY(decorate_methods(ev, frame, c));
     return fe_binding_to_value(ev->fe, (fe_binding){.kind = FE_CLASS, .class_ = c, .place = node},
                                out);
 }
