@@ -136,6 +136,7 @@ host_value *host_of(host_function *f, const ir_value *v);
 bool host_dies_at(host_function *f, const ir_value *v, const ir_op *op);
 /* Sets result from memory at `from` (owned there when owned): native or into a slot. */
 void host_result_from(host_function *f, const ir_value *result, LLVMValueRef from, bool owned);
+bool host_is_in_loop(const ir_op *op);
 uint32_t host_place(host_function *f, const ir_op *op);
 /* Records sizes of a tensor value that just came to be. */
 void host_bind_symbols(host_function *f, const ir_value *v);

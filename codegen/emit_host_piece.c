@@ -129,7 +129,7 @@ void host_load_tables(host_function *f) {
 
 enum { PIECE_PARAMETERS = 7 };
 
-static bool is_in_loop(const ir_op *op) {
+bool host_is_in_loop(const ir_op *op) {
     for (; op; op = op->block->parent)
         if (op->opcode == IR_OP_LOOP)
             return true;
@@ -196,7 +196,7 @@ static void emit_piece(host_function *f, ir_op *first, const ir_op *end) {
         types[i] = u->pointer;
     LLVMTypeRef type = LLVMFunctionType(u->pointer, types, PIECE_PARAMETERS, false);
     LLVMValueRef piece = cg_function_make(u, "piece", type);
-    if (f->op_count > GIANT_FUNCTION && !is_in_loop(first))
+    if (f->op_count > GIANT_FUNCTION && !host_is_in_loop(first))
         compile_quickly(u, piece);
     LLVMValueRef status = LLVMBuildCall2(f->b, type, piece, given, PIECE_PARAMETERS, "");
     host_check(f, status);

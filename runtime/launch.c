@@ -2,6 +2,7 @@
  * that results do not depend on their number. Launches on a device are device.c's. */
 #include <stdlib.h>
 
+#include "runtime/base/memory.h"
 #include "runtime/services.h"
 
 typedef struct launch_job {
@@ -10,8 +11,18 @@ typedef struct launch_job {
     const int64_t *params;
     int64_t work_items;
     int parts;
+    bool is_backward;
     void **scratch;
 } launch_job;
+
+static void run_items(const launch_job *j, int64_t begin, int64_t end, void *scratch) {
+    if (!j->is_backward) {
+        j->kernel(j->buffers, j->params, begin, end, scratch);
+        return;
+    }
+    for (int64_t i = end - 1; i >= begin; i--)
+        j->kernel(j->buffers, j->params, i, i + 1, scratch);
+}
 
 static void run_part(void *user, int index) {
     const launch_job *j = user;
@@ -20,7 +31,7 @@ static void run_part(void *user, int index) {
     int64_t begin = each * index + (index < more ? index : more);
     int64_t end = begin + each + (index < more);
     if (begin < end)
-        j->kernel(j->buffers, j->params, begin, end, j->scratch[index]);
+        run_items(j, begin, end, j->scratch[index]);
 }
 
 static ts_status make_scratch(tsrt_session *s, int parts, size_t bytes) {
@@ -28,7 +39,7 @@ static ts_status make_scratch(tsrt_session *s, int parts, size_t bytes) {
         if (s->scratch_bytes[i] >= bytes)
             continue;
         size_t room = (bytes + 4095) / 4096 * 4096;
-        void *p = aligned_alloc(64, room);
+        void *p = ts_memory_make(room);
         if (!p)
             return ts_no_memory();
         free(s->scratch[i]);
@@ -54,12 +65,12 @@ ts_status service_launch(rt_run *run, const rt_launch *launch, rt_compiled_kerne
     if (launch->scratch_bytes > 0)
         TS_TRY(make_scratch(s, (int)parts, (size_t)launch->scratch_bytes));
     uint64_t begin = TS_UNLIKELY(s->profile != NULL) ? rt_now_ns() : 0;
-    if (parts == 1) {
-        kernel(buffers, params, 0, work_items, s->scratch[0]);
-    } else {
-        launch_job job = {kernel, buffers, params, work_items, (int)parts, s->scratch};
+    bool is_backward = launch->alternates && (s->turns[launch->kernel] ^= 1);
+    launch_job job = {kernel, buffers, params, work_items, (int)parts, is_backward, s->scratch};
+    if (parts == 1)
+        run_items(&job, 0, work_items, s->scratch[0]);
+    else
         rt_parallel((int)parts, run_part, &job);
-    }
     if (TS_UNLIKELY(s->profile != NULL))
         rt_profile_add(s, RT_PROFILE_KERNEL, launch->kernel, launch->place, begin, rt_now_ns());
     return NULL;

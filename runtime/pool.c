@@ -4,13 +4,12 @@
  * that get smaller from layer to layer then lie where the larger ones were, in memory that caches
  * hold, and a session keeps about what is alive at once. A storage may outlive the session: it keeps
  * the pool alive. */
-#define _GNU_SOURCE
 #include "runtime/runtime_internal.h"
 
 #include <stdlib.h>
-#include <sys/mman.h>
 
-enum { HUGE_PAGE = 2 << 20, LARGE_BLOCK = 2 * HUGE_PAGE };
+#include "runtime/base/memory.h"
+
 enum { CLASS_COUNT = 4 * 44, BLOCK_ALIGN = 64, LARGE_CLASS = 4 * 9 /* 32 KB */, MORE_CLASSES = 4 * 3 };
 
 typedef struct block { /* BLOCK_ALIGN bytes before the memory that is given out */
@@ -120,17 +119,6 @@ static block *take_free(rt_pool *pool, int c) {
     return best;
 }
 
-/* Large blocks ask for large pages: walks over them would wait for translations of addresses (twice as long
- * in a virtual machine). */
-static block *make_block(size_t bytes) {
-    size_t align = bytes >= LARGE_BLOCK ? HUGE_PAGE : BLOCK_ALIGN;
-    size_t room = (bytes + align - 1) / align * align;
-    void *b = aligned_alloc(align, room);
-    if (b && align == HUGE_PAGE)
-        madvise(b, room, MADV_HUGEPAGE); /* a wish: small pages work too */
-    return b;
-}
-
 static void give_back(rt_storage *storage) {
     rt_pool *pool = storage->owner;
     block *b = (block *)((char *)storage->data - BLOCK_ALIGN);
@@ -158,7 +146,7 @@ ts_status rt_pool_storage(rt_pool *pool, size_t bytes, rt_storage **out) {
     if (over)
         return over_limit(pool);
     if (!b) {
-        b = make_block(room + BLOCK_ALIGN);
+        b = ts_memory_make(room + BLOCK_ALIGN);
         if (b)
             b->size_class = c;
     }

@@ -201,6 +201,7 @@ struct tsrt_session {
     rt_device *device; /* NULL: the CPU alone */
     void **scratch; /* by part of a launch */
     size_t *scratch_bytes;
+    uint8_t *turns; /* by kernel that alternates: 1 where it went backward last */
     int thread_count;
     int depth_limit;
     bool has_stack_limit; /* of stack_thread */

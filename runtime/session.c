@@ -48,6 +48,7 @@ static void destroy(tsrt_session *s) {
     rt_pool_release(s->pool);
     free(s->scratch);
     free(s->scratch_bytes);
+    free(s->turns);
     free(s->constants);
     free(s->storages);
     free(s->headers);
@@ -92,7 +93,8 @@ static ts_status fill(tsrt_session *s, const tsrt_session_options *o) {
     s->scratch = calloc(THREADS_MAX, sizeof *s->scratch);
     s->scratch_bytes = calloc(THREADS_MAX, sizeof *s->scratch_bytes);
     s->headers = calloc((size_t)p->header_count + 1, sizeof *s->headers);
-    if (!s->frame || !s->scratch || !s->scratch_bytes || !s->headers)
+    s->turns = calloc((size_t)p->kernel_count + 1, sizeof *s->turns);
+    if (!s->frame || !s->scratch || !s->scratch_bytes || !s->headers || !s->turns)
         return ts_no_memory();
     if (p->arena_bytes)
         TS_TRY(rt_storage_make((size_t)p->arena_bytes, &s->arena));

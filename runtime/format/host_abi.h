@@ -30,7 +30,7 @@ typedef struct rt_launch {
      * parameters, then the constants' sizes in bytes, then a tensor for each operand and result. */
     uint32_t operands, results, constants, params;
     uint32_t on_device; /* 0: by the CPU's kernel all the same */
-    uint32_t padding;
+    uint32_t alternates; /* 1: every other time from the last item to the first */
 } rt_launch;
 
 typedef struct rt_services {

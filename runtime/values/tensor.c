@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "runtime/base/checked.h"
+#include "runtime/base/memory.h"
 
 /* SPARE_RANK: dimensions that unsqueeze_ and as_strided_ may add to a tensor where it stands. */
 enum { STORAGE_ALIGN = 64, SPARE_RANK = 2 };
@@ -34,7 +35,7 @@ ts_status rt_storage_make(size_t bytes, rt_storage **out) {
     if (account)
         TS_TRY(account->take(account, bytes));
     /* Header and data are one block; data starts at the next multiple of the alignment. */
-    rt_storage *storage = aligned_alloc(STORAGE_ALIGN, total + STORAGE_ALIGN);
+    rt_storage *storage = ts_memory_make(total + STORAGE_ALIGN);
     if (!storage) {
         if (account)
             account->give(account, bytes);

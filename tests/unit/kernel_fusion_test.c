@@ -180,6 +180,21 @@ START_TEST(long_sums) {
 }
 END_TEST
 
+START_TEST(weights_in_loops) {
+    /* Every other step walks its weights backward. */
+    const char *text = "func @forward(%x: float32[1,500]) -> float32[1,500] entry {\n"
+                       "  %w = const @w_500_500 : float32[500,500]\n"
+                       "  %y = loop %i to 5 while true carry(%h: float32[1,500] = %x) -> (float32[1,500]) {\n"
+                       "    %a = linear(%h, %w, none) : float32[1,500]\n"
+                       "    %t = tanh(%a) : float32[1,500]\n"
+                       "    yield true, %t\n"
+                       "  }\n"
+                       "  return %y\n"
+                       "}\n";
+    check_text(text, 1, 1e-3, 0);
+}
+END_TEST
+
 START_TEST(products_of_inputs) {
     /* Both sides are packed at run time: the left one is transposed. */
     check_text("func @forward(%x: float32[2,19,17], %y: float32[2,19,21]) -> float32[2,17,21] entry {\n"
@@ -559,6 +574,7 @@ int main(void) {
     tcase_add_test(tc, reductions_of_one_element);
     tcase_add_test(tc, products);
     tcase_add_test(tc, long_sums);
+    tcase_add_test(tc, weights_in_loops);
     tcase_add_test(tc, products_of_inputs);
     tcase_add_test(tc, attention);
     tcase_add_test(tc, symbolic_attention);
