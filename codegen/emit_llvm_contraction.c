@@ -75,8 +75,12 @@ static void choose_tile(const kn_kernel *k, const cg_target_info *target, kn_pla
     p->variants[0] = p->rows;
     p->variant_count = 1;
     if (rows == 1 << 20 && !rt_dim_is_constant(k->dims[m].size)) {
-        if (p->rows > 4)
+        if (p->rows > 8) { /* 49 pixels are 3 x 14 + 7 */
+            p->variants[p->variant_count++] = p->rows / 2;
+            p->variants[p->variant_count++] = 2;
+        } else if (p->rows > 4) {
             p->variants[p->variant_count++] = 4;
+        }
         if (p->rows > 1)
             p->variants[p->variant_count++] = 1;
     } else if (rows % p->rows) {

@@ -5,16 +5,13 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#include "runtime/base/checked.h"
-
-enum { ALIGN = 64, HUGE_PAGE = 2 << 20, LARGE_BLOCK = 2 * HUGE_PAGE };
+enum { ALIGN = 64, HUGE_PAGE = 2 << 20 };
 
 void *ts_memory_make(size_t bytes) {
-    size_t align = bytes >= LARGE_BLOCK ? HUGE_PAGE : ALIGN, room;
-    if (!ts_align_up(bytes ? bytes : 1, align, &room))
+    void *p = NULL;
+    if (posix_memalign(&p, bytes >= HUGE_PAGE ? HUGE_PAGE : ALIGN, bytes ? bytes : 1) != 0)
         return NULL;
-    void *p = aligned_alloc(align, room);
-    if (p && align == HUGE_PAGE)
-        madvise(p, room, MADV_HUGEPAGE); /* a wish: small pages work too */
+    if (bytes >= HUGE_PAGE) /* a wish: small pages work too, and what is less than a large one stays small */
+        madvise(p, bytes, MADV_HUGEPAGE);
     return p;
 }
