@@ -352,9 +352,14 @@ static LLVMValueRef emit_extreme(kn_emitter *e, rt_dtype type, bool is_max, LLVM
     return SELECT(LLVMBuildFCmp(e->b, LLVMRealUNO, a, a, ""), a, v);
 }
 
+static const unsigned char arities[] = {
+#define SCALAR(id, arity, opencl, cuda) [KN_##id] = arity,
+#include "codegen/scalar_ops.def"
+};
+
 LLVMValueRef kn_emit_scalar(kn_emitter *e, kn_code code, rt_dtype type, int w,
                             LLVMValueRef *args) {
-    LLVMValueRef a = args[0], b = args[1];
+    LLVMValueRef a = args[0], b = arities[code] > 1 ? args[1] : NULL;
     bool is_float = rt_dtype_is_float(type);
     switch (code) {
     case KN_neg:

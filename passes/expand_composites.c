@@ -96,8 +96,10 @@ static bool expand_lstm_cell(expander *e, ir_op *op) {
         !ir_dim_same(e->m, c->type->dims[0], h->type->dims[0]))
         return false;
     int64_t n = h->type->dims[1];
-    ir_value *gates = expand_add(e, linear(e, h, op->operands[3], op->operands[5]),
-                          linear(e, x, op->operands[2], op->operands[4]));
+    /* In an order of their own: that of arguments is the C compiler's to choose. */
+    ir_value *gi = linear(e, x, op->operands[2], op->operands[4]);
+    ir_value *gh = linear(e, h, op->operands[3], op->operands[5]);
+    ir_value *gates = expand_add(e, gh, gi);
     ir_value *i = unary(e, OP_sigmoid, slice(e, gates, 1, 0, n));
     ir_value *f = unary(e, OP_sigmoid, slice(e, gates, 1, n, n));
     ir_value *g = unary(e, OP_tanh, slice(e, gates, 1, 2 * n, n));

@@ -277,7 +277,9 @@ static bool solve(planner *p, pass_trial *t, bool likely, solution *s) {
         if (try(p, t, s->dims, &s->count) != PASS_TRIAL_RETURNS)
             return false;
         more = apply(p, sizes, s, RT_MATCH_MUST);
-        bool guessed = likely && (apply(p, sizes, s, RT_MATCH_OR_ONE) | join_like(p, s));
+        bool guessed = likely && apply(p, sizes, s, RT_MATCH_OR_ONE);
+        if (likely && join_like(p, s))
+            guessed = true;
         s->has_likely |= guessed;
         more |= guessed;
     }

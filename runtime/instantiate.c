@@ -15,7 +15,7 @@ static ts_status make_storages(tsrt_session *s) {
         return ts_no_memory();
     for (size_t i = 0; i < p->storage_count; i++) {
         const rt_storage_row *row = &p->storages[i];
-        const char *data = s->model->weights + row->offset;
+        const char *data = s->model->weights ? s->model->weights + row->offset : NULL;
         if (row->is_mutable) {
             TS_TRY(rt_storage_make((size_t)row->bytes, &s->storages[i]));
             if (row->bytes)

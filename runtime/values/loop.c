@@ -102,16 +102,19 @@ void rt_loop_start(rt_loop *loop) {
         loop->index[d] = 0;
 }
 
+/* The data of a tensor without elements may be null, to which nothing can be added. */
+static char *moved(char *data, int64_t offset) { return data ? data + offset : NULL; }
+
 void rt_loop_next(rt_loop *loop) {
     for (int d = loop->rank - 1; d >= 0; d--) {
         if (++loop->index[d] < loop->sizes[d]) {
             for (int p = 0; p < loop->operand_count; p++)
-                loop->data[p] += loop->strides[p][d];
+                loop->data[p] = moved(loop->data[p], loop->strides[p][d]);
             return;
         }
         loop->index[d] = 0;
         for (int p = 0; p < loop->operand_count; p++)
-            loop->data[p] -= loop->strides[p][d] * (loop->sizes[d] - 1);
+            loop->data[p] = moved(loop->data[p], -loop->strides[p][d] * (loop->sizes[d] - 1));
     }
     loop->is_running = false;
 }
