@@ -228,15 +228,6 @@ static LLVMValueRef operand_data(host_function *f, const ir_op *op, const ir_val
     return host_load(f, f->unit->pointer, *out_tensor, offsetof(rt_tensor, data));
 }
 
-/* A step of a recurrent network reads weights that the second-level cache may not hold: what it still holds
- * of them is what the step before read last. */
-static bool alternates(const ir_op *op, const cg_kernel *k) {
-    size_t bytes = 0;
-    for (size_t i = 0; i < k->constant_count; i++)
-        bytes += k->constants[i].bytes;
-    return bytes > 512 * 1024 && host_is_in_loop(op);
-}
-
 /* The launch record: constant, or where scratch depends on sizes a copy of it on the stack. */
 static LLVMValueRef launch_record(host_function *f, const ir_op *op, const cg_kernel *k,
                                   size_t operands, LLVMValueRef scratch) {
@@ -250,7 +241,7 @@ static LLVMValueRef launch_record(host_function *f, const ir_op *op, const cg_ke
                             host_word(f, (uint32_t)k->constant_count),
                             host_word(f, (uint32_t)k->param_count),
                             host_word(f, k->device_symbol.length != 0),
-                            host_word(f, alternates(op, k))};
+                            host_word(f, k->alternates && host_is_in_loop(op))};
     enum { PARTS = sizeof parts / sizeof parts[0] };
     if (!LLVMIsConstant(scratch)) {
         LLVMTypeRef types[PARTS];

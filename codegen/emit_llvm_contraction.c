@@ -251,6 +251,9 @@ static void make_plan(kn_kernel *k, const cg_target_info *target, kn_plan *p) {
         items = kn_dim_mul(k, items, p->groups);
     }
     k->work_items = items;
+    /* A step of a recurrent network reads weights that the second-level cache may not hold: what it still
+     * holds of them is what the step before read last. */
+    k->alternates = c->right_is_packed && right_bytes > 512 * 1024;
     double flops = 2.0 * (double)sum * (double)block *
                    (double)(p->group ? p->group * KN_PANEL : known_or(columns, 256));
     /* A part is worth waking a thread for. Few rows wait for the weights: a byte from the third-level

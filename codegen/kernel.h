@@ -39,6 +39,7 @@ typedef struct cg_kernel {
     size_t constant_count;
     rt_dim work_items;     /* constant or size expression */
     int64_t grain;         /* smallest number of items worth a thread of its own */
+    bool alternates;       /* in a loop, items from the last to the first every other time keep weights in caches */
     rt_dim scratch_bytes;  /* per thread; constant or size expression */
     double flops, bytes;   /* estimates for profiles; 0 unknown */
     ts_str device_symbol;  /* name in the device's code; empty where there is none */

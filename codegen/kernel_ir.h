@@ -176,6 +176,7 @@ typedef struct kn_kernel {
     rt_dim work_items; /* of all parts in the first one */
     rt_dim part_items; /* of this part */
     rt_dim scratch_bytes;
+    bool alternates; /* in a loop, its items may go from the last to the first every other time */
     int64_t grain;
     double flops, bytes;
 } kn_kernel;

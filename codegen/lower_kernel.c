@@ -341,6 +341,7 @@ static void fill(const kn_kernel *k, const char *name, cg_kernel *out) {
     out->constant_count = (size_t)k->constant_count;
     out->work_items = k->work_items;
     out->grain = k->grain;
+    out->alternates = k->alternates;
     out->scratch_bytes = k->scratch_bytes;
     out->flops = k->flops;
     out->bytes = k->bytes;
