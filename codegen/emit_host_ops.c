@@ -743,11 +743,23 @@ static void emit_return(host_function *f, const ir_op *op) {
     host_release_dead(f, op);
 }
 
+/* What may hold itself from here on is named to the session. */
+static void note_cycle(host_function *f, const ir_op *op) {
+    const ir_value *container = f->status ? NULL : ir_op_closes_cycle(op);
+    if (!container)
+        return;
+    LLVMValueRef args[] = {f->run, host_boxed(f, container, 0)};
+    host_call(f, SERVICE_note_cycle, args, 2);
+}
+
 /* ---- dispatch ---- */
 
 void host_emit_op(host_function *f, ir_op *op) {
     switch (op->opcode) {
-    case IR_OP_CORE: emit_core(f, op); break;
+    case IR_OP_CORE:
+        emit_core(f, op);
+        note_cycle(f, op);
+        break;
     case IR_OP_CONST: emit_const(f, op); break;
     case IR_OP_IF: emit_if(f, op); break;
     case IR_OP_LOOP: emit_loop(f, op); break;
@@ -762,7 +774,10 @@ void host_emit_op(host_function *f, ir_op *op) {
     case IR_OP_DICT: emit_list_or_dict(f, op, SERVICE_dict_make, SERVICE_dict_extend); break;
     case IR_OP_LIST_UNPACK: emit_list_unpack(f, op); break;
     case IR_OP_GET_ATTR: emit_get_attr(f, op); break;
-    case IR_OP_SET_ATTR: emit_set_attr(f, op); break;
+    case IR_OP_SET_ATTR:
+        emit_set_attr(f, op);
+        note_cycle(f, op);
+        break;
     case IR_OP_NEW_OBJECT: emit_new_object(f, op); break;
     case IR_OP_IS_INSTANCE: emit_is_instance(f, op); break;
     case IR_OP_CAST:

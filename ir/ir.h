@@ -405,6 +405,9 @@ uint32_t ir_column_effects(const ir_op *op);
 /* A core operator writes memory of that operand: its schema says so, or it is a running statistic of
  * a normalisation that may train, of which PyTorch's schemas say nothing. */
 bool ir_op_writes(const ir_op *op, size_t operand);
+/* The container that may hold itself once op has run: the one that it writes to, or the copy that it
+ * makes; NULL: none can. */
+const ir_value *ir_op_closes_cycle(const ir_op *op);
 bool ir_is_removable(const ir_op *op); /* nobody would notice if it were gone (results unused) */
 /* A function of its operands' values: no writes, draws, exceptions or prints; makes no list, dict
  * or object and reads none (but for stable lists). Such operators may be

@@ -105,6 +105,8 @@ void rt_pool_release(rt_pool *pool) {
 
 void rt_pool_set_limit(rt_pool *pool, uint64_t bytes) { pool->limit = bytes; }
 
+uint64_t rt_pool_limit(const rt_pool *pool) { return pool->limit; }
+
 /* The free block for class c that was freed last, taken out of its list; NULL: there is none. */
 static block *take_free(rt_pool *pool, int c) {
     int last = c < LARGE_CLASS ? c : c + MORE_CLASSES;

@@ -172,6 +172,7 @@ ts_status rt_pool_make(rt_pool **out) TS_WARN_UNUSED;
 void rt_pool_release(rt_pool *pool);
 rt_account *rt_pool_account(rt_pool *pool); /* for rt_account_use */
 void rt_pool_set_limit(rt_pool *pool, uint64_t bytes);
+uint64_t rt_pool_limit(const rt_pool *pool); /* 0: none */
 ts_status rt_pool_storage(rt_pool *pool, size_t bytes, rt_storage **out) TS_WARN_UNUSED;
 void rt_pool_statistics(rt_pool *pool, uint64_t *out_held, uint64_t *out_peak,
                         uint64_t *out_allocations);
@@ -186,6 +187,17 @@ void rt_parallel(int count, void (*part)(void *user, int index), void *user);
 
 typedef struct rt_profile rt_profile;
 typedef struct rt_device rt_device;
+
+/* Containers that may have come to hold themselves; the list holds a reference of each (cycles.c). */
+typedef struct rt_cycles {
+    rt_value *items;
+    size_t count, capacity;
+    size_t hand;  /* where the look for entries that nobody else holds goes on */
+    size_t additions;
+    size_t count_limit;
+    uint64_t memory_limit; /* of what sessions hold: beyond either, a search is due within a run */
+    bool is_due;  /* something was noted since the last run */
+} rt_cycles;
 
 struct tsrt_session {
     rt_run run; /* first: services get the run and see the session */
@@ -213,13 +225,22 @@ struct tsrt_session {
     void *print_user;
     uint64_t run_count, last_run_ns, dynamic_calls;
     rt_profile *profile; /* NULL: not recording */
+    rt_cycles cycles;
 };
 
 static inline tsrt_session *rt_session_of(rt_run *run) { return (tsrt_session *)(void *)run; }
 
 extern const rt_services rt_service_table;
-/* Releases constants, also those that hold each other, and the array (cycles.c). */
-void rt_release_cycles(rt_value *nodes, size_t node_count);
+/* A container was written to, so that it may now hold itself. */
+void rt_cycles_note(tsrt_session *session, rt_value v);
+/* Frees what was noted and only holds itself. True: the result may hold itself, as may the
+ * arguments, whose handles are marked. */
+bool rt_cycles_end_run(tsrt_session *session, tsrt_value *const *args, size_t arg_count,
+                       rt_value result);
+/* Releases constants and what was noted, also those that hold each other, and the arrays. */
+void rt_cycles_close(rt_cycles *c, rt_value *nodes, size_t node_count);
+/* Releases a value and frees what it reaches where that only holds itself. */
+void rt_cycles_release_value(rt_value v);
 /* The session's own objects from the program's constants (instantiate.c). */
 ts_status rt_instantiate(tsrt_session *session) TS_WARN_UNUSED;
 /* CANCELLED where a cancel or a deadline asks for it. */
@@ -257,6 +278,8 @@ struct tsrt_value {
     atomic_size_t references;
     rt_value value;
     tsrt_model *model; /* kept for classes that the value refers to; may be NULL */
+    tsrt_value *whole; /* kept: the handle of what this is an item of, where that may hold itself */
+    atomic_bool may_cycle;
 };
 
 /* Takes v (released on an error). model may be NULL. */

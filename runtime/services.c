@@ -196,6 +196,10 @@ static ts_status service_check_cast(rt_run *run, const rt_value *value, uint32_t
                   place);
 }
 
+static void service_note_cycle(rt_run *run, const rt_value *container) {
+    rt_cycles_note(rt_session_of(run), *container);
+}
+
 /* ---- calls and errors ---- */
 
 static ts_status service_call_method(rt_run *run, const rt_value *object, uint32_t name,

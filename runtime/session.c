@@ -33,8 +33,7 @@ static void destroy(tsrt_session *s) {
     rt_device_close(s);
     for (size_t i = 0; s->constants && i < p->constant_count; i++)
         rt_release(s->constants[i]);
-    if (s->nodes)
-        rt_release_cycles(s->nodes, p->node_count);
+    rt_cycles_close(&s->cycles, s->nodes, p->node_count);
     for (size_t i = 0; s->storages && i < p->storage_count; i++)
         rt_storage_release(s->storages[i]);
     for (size_t i = 0; s->headers && i < p->header_count; i++)
@@ -313,6 +312,7 @@ tsrt_status *tsrt_run(tsrt_session *session, size_t entry, tsrt_value *const *ar
     rt_value out = rt_none();
     rt_account *before = rt_account_use(rt_pool_account(session->pool));
     status = run_entry(session, &session->model->program.entries[entry], args, arg_count, &out);
+    bool may_cycle = rt_cycles_end_run(session, args, arg_count, out);
     rt_account_use(before);
     session->deadline_ns = 0;
     if (ts_status_code(status) == TS_ERR_CANCELLED)
@@ -323,7 +323,10 @@ tsrt_status *tsrt_run(tsrt_session *session, size_t entry, tsrt_value *const *ar
         rt_profile_add(session, RT_PROFILE_RUN, (uint32_t)entry, 0, begin, rt_now_ns());
     if (status)
         return rt_out(status);
-    return rt_out(rt_value_wrap(out, session->model, out_result));
+    status = rt_value_wrap(out, session->model, out_result);
+    if (!status && may_cycle)
+        atomic_store_explicit(&(*out_result)->may_cycle, true, memory_order_relaxed);
+    return rt_out(status);
 }
 
 tsrt_status *tsrt_session_get_statistics(const tsrt_session *session,

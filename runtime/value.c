@@ -14,6 +14,8 @@ ts_status rt_value_wrap(rt_value v, tsrt_model *model, tsrt_value **out) {
     h->value = v;
     /* Only objects, tuples with names, enums and what may hold them point into the model. */
     h->model = model && v.tag >= RT_TAG_LIST ? tsrt_model_retain(model) : NULL;
+    h->whole = NULL;
+    atomic_init(&h->may_cycle, false);
     return NULL;
 }
 
@@ -25,7 +27,11 @@ tsrt_value *tsrt_value_retain(tsrt_value *value) {
 void tsrt_value_release(tsrt_value *value) {
     if (!value || atomic_fetch_sub_explicit(&value->references, 1, memory_order_acq_rel) != 1)
         return;
-    rt_release(value->value);
+    if (atomic_load_explicit(&value->may_cycle, memory_order_relaxed))
+        rt_cycles_release_value(value->value);
+    else
+        rt_release(value->value);
+    tsrt_value_release(value->whole); /* one step: that is no item */
     tsrt_model_release(value->model);
     free(value);
 }
@@ -75,7 +81,25 @@ static tsrt_model *model_of(tsrt_value *const *items, size_t count) {
     return NULL;
 }
 
+static bool has_cycles(tsrt_value *const *items, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        if (items[i] && (items[i]->whole ||
+                         atomic_load_explicit(&items[i]->may_cycle, memory_order_relaxed)))
+            return true;
+    return false;
+}
+
 static rt_value content(const tsrt_value *v) { return v ? v->value : rt_none(); }
+
+/* A handle of a list, tuple or dict that was made of these. */
+static ts_status wrap_container(rt_value v, tsrt_value *const *items, size_t count,
+                                tsrt_value *const *more, size_t more_count, tsrt_value **out) {
+    tsrt_model *model = model_of(items, count);
+    TS_TRY(rt_value_wrap(v, model ? model : model_of(more, more_count), out));
+    if (has_cycles(items, count) || has_cycles(more, more_count))
+        atomic_store_explicit(&(*out)->may_cycle, true, memory_order_relaxed);
+    return NULL;
+}
 
 tsrt_status *tsrt_value_make_list(tsrt_value *const *items, size_t count,
                                   tsrt_value **out_value) {
@@ -90,7 +114,7 @@ tsrt_status *tsrt_value_make_list(tsrt_value *const *items, size_t count,
         rt_release(list);
         return rt_out(status);
     }
-    return rt_out(rt_value_wrap(list, model_of(items, count), out_value));
+    return rt_out(wrap_container(list, items, count, NULL, 0, out_value));
 }
 
 tsrt_status *tsrt_value_make_tuple(tsrt_value *const *items, size_t count,
@@ -102,7 +126,7 @@ tsrt_status *tsrt_value_make_tuple(tsrt_value *const *items, size_t count,
         return rt_out(status);
     for (size_t i = 0; i < count; i++)
         tuple.as.tuple->items[i] = rt_retain(content(items[i]));
-    return rt_out(rt_value_wrap(tuple, model_of(items, count), out_value));
+    return rt_out(wrap_container(tuple, items, count, NULL, 0, out_value));
 }
 
 tsrt_status *tsrt_value_make_dict(tsrt_value *const *keys, tsrt_value *const *values, size_t count,
@@ -118,8 +142,7 @@ tsrt_status *tsrt_value_make_dict(tsrt_value *const *keys, tsrt_value *const *va
         rt_release(dict);
         return rt_out(status);
     }
-    tsrt_model *model = model_of(values, count);
-    return rt_out(rt_value_wrap(dict, model ? model : model_of(keys, count), out_value));
+    return rt_out(wrap_container(dict, values, count, keys, count, out_value));
 }
 
 tsrt_status *tsrt_value_make_device(const char *text, tsrt_value **out_value) {
@@ -324,6 +347,18 @@ static rt_dict_entry *entry_at(const rt_dict *dict, size_t index) {
     return e;
 }
 
+/* A handle of a part. Where the whole may hold itself, it is kept until all its parts are released:
+ * one search then, not one for each part. */
+static ts_status wrap_part(const tsrt_value *of, rt_value part, tsrt_value **out) {
+    TS_TRY(rt_value_wrap(rt_retain(part), of->model, out));
+    tsrt_value *self = (tsrt_value *)(uintptr_t)of; /* counting is no change */
+    if (of->whole)
+        (*out)->whole = tsrt_value_retain(of->whole);
+    else if (atomic_load_explicit(&self->may_cycle, memory_order_relaxed))
+        (*out)->whole = tsrt_value_retain(self);
+    return NULL;
+}
+
 tsrt_status *tsrt_value_item(const tsrt_value *value, size_t index, tsrt_value **out_item) {
     *out_item = NULL;
     if (index >= tsrt_value_count(value))
@@ -336,7 +371,7 @@ tsrt_status *tsrt_value_item(const tsrt_value *value, size_t index, tsrt_value *
     case RT_TAG_OBJECT: item = v.as.object->fields[index]; break;
     default: item = v.as.enumeration->value; break;
     }
-    return rt_out(rt_value_wrap(rt_retain(item), value->model, out_item));
+    return rt_out(wrap_part(value, item, out_item));
 }
 
 tsrt_status *tsrt_value_key(const tsrt_value *dict, size_t index, tsrt_value **out_key) {
@@ -345,7 +380,7 @@ tsrt_status *tsrt_value_key(const tsrt_value *dict, size_t index, tsrt_value **o
     if (v.tag != RT_TAG_DICT || index >= v.as.dict->live_count)
         return rt_out(bad("there is no such key"));
     rt_value key = entry_at(v.as.dict, index)->key;
-    return rt_out(rt_value_wrap(rt_retain(key), dict->model, out_key));
+    return rt_out(wrap_part(dict, key, out_key));
 }
 
 static const rt_class *class_of(rt_value v) {

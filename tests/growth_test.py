@@ -56,6 +56,35 @@ def same_as_python(folder, name, text, *args, expected=None):
         check(name, found == expected, f"expected {expected}, found {found}")
 
 
+def within_memory(folder, name, text, limit_bytes):
+    out, compiled = compile_script(folder, name, text, "--entry", "f")
+    check(name, compiled.returncode == 0, compiled.stderr)
+    arguments = os.path.join(folder, "args.json")
+    with open(arguments, "w") as file:
+        json.dump([1], file)
+    ran = call([TSRUN, out, "--args", arguments, f"--memory-limit={limit_bytes}"])
+    check(name, ran.returncode == 0, ran.stderr)
+
+
+# Objects that hold each other, a tensor of a megabyte for two: 3 GB where nobody frees them.
+RINGS = """import copy
+from typing import Optional
+import torch
+class Node:
+    def __init__(self, x: torch.Tensor):
+        self.x = x
+        self.other: Optional["Node"] = None
+def f(k: int):
+    for i in range(3000):
+        a = Node(torch.ones(250000) * k)
+        b = Node(a.x)
+        a.other = b
+        b.other = a
+        %s
+    return k
+"""
+
+
 def refused(folder, name, text, message, *options):
     _, compiled = compile_script(folder, name, text, *options)
     check(name, compiled.returncode == 1 and message in compiled.stderr,
@@ -141,6 +170,8 @@ def main():
                     "        y = (1,)\n        z = (1,)\n        for i in range(60):\n            y = (y, y)\n"
                     f"            z = (z, z)\n        self.a = {what}\n    def forward(self, x: int):\n        return x\n")
             refused(folder, what.replace(" ", "_"), text, "the script does not end within 30000000 steps")
+        within_memory(folder, "rings", RINGS % "k += 0", 40 << 20)
+        within_memory(folder, "copied_rings", RINGS % "c = copy.deepcopy(a)", 40 << 20)
         forever = attributes.replace("range(40)", "range(2 ** 60)").replace("y = [y, y]", "y = y")
         refused(folder, "forever", forever, "the script does not end within 30000000 steps")
     if failures:

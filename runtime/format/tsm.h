@@ -14,7 +14,7 @@
 
 enum {
     TSM_FORMAT = 2,              /* raised when older readers must refuse */
-    TSM_ABI = 1,                 /* raised when services.def or host_abi.h change meaning */
+    TSM_ABI = 2,                 /* raised when services.def or host_abi.h change meaning */
     TSM_ALIGN = 4096,            /* of sections: code and weights are mapped */
     TSM_WEIGHT_ALIGN = 64,
     TSM_MAX_SECTIONS = 64,
