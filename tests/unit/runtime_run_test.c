@@ -212,6 +212,44 @@ START_TEST(objects_keep_state) {
 }
 END_TEST
 
+static void count_release(void *user) { ++*(int *)user; }
+
+/* The result is an object that holds itself and the argument: the last handle frees it. */
+START_TEST(results_may_hold_themselves) {
+    fixture f = open_text("class @Node plain {\n"
+                          "  field x : Tensor\n"
+                          "  field next : Optional[Node]\n"
+                          "}\n"
+                          "func @forward(%x: Tensor) -> Node entry {\n"
+                          "  %a = new_object<Node>() : Node\n"
+                          "  set_attr.x(%a, %x)\n"
+                          "  set_attr.next(%a, %a)\n"
+                          "  return %a\n"
+                          "}\n");
+    float data[4] = {0};
+    int64_t size = 4;
+    int released = 0, runs = 0;
+    for (int order = 0; order < 3; order++) {
+        tsrt_value *x, *node, *next, *list = NULL;
+        ck_assert_ptr_null(tsrt_value_wrap_tensor(TSRT_FLOAT32, &size, NULL, 1, data,
+                                                  count_release, &released, &x));
+        ck_assert_ptr_null(tsrt_run(f.session, 0, &x, 1, NULL, &node));
+        runs++;
+        tsrt_value_release(x);
+        ck_assert_ptr_null(tsrt_value_item(node, 1, &next));
+        if (order == 2)
+            ck_assert_ptr_null(tsrt_value_make_list(&next, 1, &list));
+        tsrt_value_release(order ? node : next);
+        ck_assert_int_eq(released, runs - 1);
+        tsrt_value_release(order ? next : node);
+        ck_assert_int_eq(released, order == 2 ? runs - 1 : runs);
+        tsrt_value_release(list);
+        ck_assert_int_eq(released, runs);
+    }
+    close_all(&f);
+}
+END_TEST
+
 START_TEST(tensors_take_the_dynamic_path) {
     fixture f = open_text("func @forward(%x: float32[N,3], %y: Tensor) -> Tensor entry {\n"
                           "  %z = add.Tensor(%x, %y, 2) : Tensor\n"
@@ -330,6 +368,7 @@ int main(void) {
     tcase_add_test(cases, recursion_is_limited);
     tcase_add_test(cases, exceptions_carry_type_and_text);
     tcase_add_test(cases, objects_keep_state);
+    tcase_add_test(cases, results_may_hold_themselves);
     tcase_add_test(cases, tensors_take_the_dynamic_path);
     tcase_add_test(cases, weights_are_mapped_or_copied);
     tcase_add_test(cases, a_run_can_be_stopped);
