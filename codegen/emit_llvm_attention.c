@@ -32,11 +32,11 @@ static void make_plan(kn_kernel *k, const cg_target_info *target, attention_plan
     int lanes = target->vector_bytes / 4;
     rt_dim queries = k->dims[k->dim_count - 1].size;
     p->rows = lanes == 16 ? 8 : 4;
-    p->vectors = lanes == 8 ? 3 : 2;
+    p->vectors = lanes >= 8 ? 3 : 2;
     if (rt_dim_is_constant(queries))
         while (p->vectors > 1 && (p->vectors - 1) * lanes >= queries)
             p->vectors--;
-    p->block = lanes == 16 ? 128 : 64;
+    p->block = 64;
     p->queries = (int64_t)p->vectors * lanes;
     p->blocks = kn_dim_ceil_div(k, queries, p->queries);
     /* Tiles write whole rows past the end, and columns are read back in squares. */
@@ -104,9 +104,10 @@ void kn_transpose(kn_emitter *e, LLVMValueRef *rows, int count) {
 
 /* ---- the product ----
  *   void f(const float *a, int64_t row_bytes, int64_t step_bytes, int64_t last, int64_t length,
- *          const float *b, float *c, const float *factors)
+ *          const float *b, float *c, const float *factors, float *top)
  *   c[i][j] = sum over k < length of a[min(i, last)][k] * b[k][j], plus c[i][j] * factors[j] where
- *   there are factors. b and c have rows of `vectors` vectors; one function of each shape a unit. */
+ *   there are factors; else, where there is a top, top[j] becomes the greatest of itself and c's rows.
+ *   b and c have rows of `vectors` vectors; one function of each shape a unit. */
 
 static LLVMValueRef vector_load(kn_emitter *e, LLVMValueRef address) {
     LLVMTypeRef type = LLVMVectorType(e->unit->f32, (unsigned)e->lanes);
@@ -121,6 +122,11 @@ static void vector_store(kn_emitter *e, LLVMValueRef v, LLVMValueRef address) {
 
 static LLVMValueRef at(kn_emitter *e, LLVMValueRef base, int64_t bytes) {
     return kn_address(e, base, kn_i64(e, bytes));
+}
+
+/* The greater of a score and the greatest so far; a NaN passes it by, the sum gets it. */
+static LLVMValueRef greater(kn_emitter *e, LLVMValueRef score, LLVMValueRef top) {
+    return LLVMBuildSelect(e->b, LLVMBuildFCmp(e->b, LLVMRealOGT, score, top, ""), score, top, "");
 }
 
 static void emit_product(cg_unit *unit, LLVMValueRef f, int rows, int vectors) {
@@ -155,19 +161,34 @@ static void emit_product(cg_unit *unit, LLVMValueRef f, int rows, int vectors) {
     }
     sums[count] = kn_add(e, loop.phis[count], LLVMGetParam(f, 2));
     kn_loop_end(e, &loop, sums);
-    LLVMBasicBlockRef plain = LLVMAppendBasicBlockInContext(c, f, "");
-    LLVMBasicBlockRef scaled = LLVMAppendBasicBlockInContext(c, f, "");
-    LLVMBuildCondBr(e->b, LLVMBuildIsNull(e->b, LLVMGetParam(f, 7), ""), plain, scaled);
-    for (int with_factors = 0; with_factors < 2; with_factors++) {
-        LLVMPositionBuilderAtEnd(e->b, with_factors ? scaled : plain);
-        for (int i = 0; i < count; i++) {
-            LLVMValueRef to = at(e, LLVMGetParam(f, 6), i * vector), v = loop.exit_phis[i];
-            if (with_factors)
-                v = kn_fma(e, vector_load(e, to),
-                           vector_load(e, at(e, LLVMGetParam(f, 7), i % vectors * vector)), v);
-            vector_store(e, v, to);
+    /* By what is given: factors, a top or neither. */
+    for (int given = 7; given <= 9; given++) {
+        LLVMBasicBlockRef here = NULL, others = NULL;
+        if (given < 9) {
+            here = LLVMAppendBasicBlockInContext(c, f, "");
+            others = LLVMAppendBasicBlockInContext(c, f, "");
+            LLVMValueRef pointer = LLVMGetParam(f, (unsigned)given);
+            LLVMBuildCondBr(e->b, LLVMBuildIsNull(e->b, pointer, ""), others, here);
+            LLVMPositionBuilderAtEnd(e->b, here);
+        }
+        for (int j = 0; j < vectors; j++) {
+            LLVMValueRef beside = NULL;
+            if (given < 9)
+                beside = vector_load(e, at(e, LLVMGetParam(f, (unsigned)given), j * vector));
+            for (int i = j; i < count; i += vectors) {
+                LLVMValueRef to = at(e, LLVMGetParam(f, 6), i * vector), v = loop.exit_phis[i];
+                if (given == 7)
+                    v = kn_fma(e, vector_load(e, to), beside, v);
+                else if (given == 8)
+                    beside = greater(e, v, beside);
+                vector_store(e, v, to);
+            }
+            if (given == 8)
+                vector_store(e, beside, at(e, LLVMGetParam(f, 8), j * vector));
         }
         LLVMBuildRetVoid(e->b);
+        if (others)
+            LLVMPositionBuilderAtEnd(e->b, others);
     }
     LLVMDisposeBuilder(e->b);
 }
@@ -178,9 +199,9 @@ typedef struct product {
 } product;
 
 static product get_product(cg_unit *unit, int rows, int vectors) {
-    LLVMTypeRef params[8] = {unit->pointer, unit->i64,     unit->i64,     unit->i64,
-                             unit->i64,     unit->pointer, unit->pointer, unit->pointer};
-    product p = {.type = LLVMFunctionType(unit->void_type, params, 8, 0)};
+    LLVMTypeRef params[9] = {unit->pointer, unit->i64,     unit->i64,     unit->i64,    unit->i64,
+                             unit->pointer, unit->pointer, unit->pointer, unit->pointer};
+    product p = {.type = LLVMFunctionType(unit->void_type, params, 9, 0)};
     ts_str name = ts_arena_format(unit->arena, "attend_%dx%d", rows, vectors);
     p.function = LLVMGetNamedFunction(unit->module, name.data);
     if (!p.function) {
@@ -242,11 +263,16 @@ static void emit_pack(kn_emitter *e, pieces *x) {
 
 static void call_product(kn_emitter *e, pieces *x, LLVMValueRef a, LLVMValueRef row, LLVMValueRef step,
                          LLVMValueRef last, LLVMValueRef length, LLVMValueRef b, LLVMValueRef c,
-                         LLVMValueRef factors) {
-    LLVMValueRef four = kn_i64(e, 4);
-    LLVMValueRef args[8] = {a, kn_mul(e, row, four), kn_mul(e, step, four), last, length, b, c,
-                            factors ? factors : LLVMConstNull(e->unit->pointer)};
-    LLVMBuildCall2(e->b, x->product.type, x->product.function, args, 8, "");
+                         LLVMValueRef factors, LLVMValueRef top) {
+    LLVMValueRef four = kn_i64(e, 4), none = LLVMConstNull(e->unit->pointer);
+    LLVMValueRef args[9] = {a, kn_mul(e, row, four), kn_mul(e, step, four), last, length, b, c,
+                            factors ? factors : none, top ? top : none};
+    LLVMBuildCall2(e->b, x->product.type, x->product.function, args, 9, "");
+}
+
+/* Whether the scores are the products themselves. */
+static bool is_plain(const kn_kernel *k) {
+    return k->nodes[k->attention.score].code == KN_TILE;
 }
 
 static void emit_score_tiles(kn_emitter *e, pieces *x, LLVMValueRef begin, LLVMValueRef count) {
@@ -257,7 +283,8 @@ static void emit_score_tiles(kn_emitter *e, pieces *x, LLVMValueRef begin, LLVMV
     LLVMValueRef from = kn_element(e, x->key, kn_mul(e, kn_add(e, begin, tile.index), row), 4);
     call_product(e, x, from, row, kn_size(e, a->key_step),
                  kn_sub(e, kn_sub(e, count, tile.index), kn_i64(e, 1)), kn_i64(e, a->depth), x->packed,
-                 kn_address(e, x->scores, kn_mul(e, tile.index, kn_i64(e, x->row))), NULL);
+                 kn_address(e, x->scores, kn_mul(e, tile.index, kn_i64(e, x->row))), NULL,
+                 is_plain(e->k) ? x->top : NULL);
     kn_loop_end(e, &tile, NULL);
 }
 
@@ -266,10 +293,12 @@ static void emit_value_tiles(kn_emitter *e, pieces *x, LLVMValueRef begin, LLVMV
     kn_loop tile;
     LLVMValueRef step = kn_size(e, a->value_step), row = kn_size(e, a->value_row);
     LLVMValueRef lines = kn_element(e, x->value, kn_mul(e, begin, row), 4);
+    LLVMValueRef is_first = LLVMBuildICmp(e->b, LLVMIntEQ, begin, kn_i64(e, 0), "");
+    LLVMValueRef factors = LLVMBuildSelect(e->b, is_first, LLVMConstNull(e->unit->pointer), x->factors, "");
     kn_loop_begin(e, &tile, kn_i64(e, 0), kn_i64(e, a->width), x->plan.rows, NULL, 0);
     call_product(e, x, kn_element(e, lines, kn_mul(e, tile.index, step), 4), step, row,
                  kn_sub(e, kn_i64(e, a->width - 1), tile.index), count, x->scores,
-                 kn_address(e, x->out, kn_mul(e, tile.index, kn_i64(e, x->row))), x->factors);
+                 kn_address(e, x->out, kn_mul(e, tile.index, kn_i64(e, x->row))), factors, NULL);
     kn_loop_end(e, &tile, NULL);
 }
 
@@ -282,7 +311,7 @@ static bool reads_by_query(const kn_kernel *k) {
     return false;
 }
 
-/* One row of scores: the graph, and the greatest so far (a NaN passes it by; the sum gets it). */
+/* One row of scores: the graph, and the greatest so far. */
 static void emit_score_row(kn_emitter *e, pieces *x, LLVMValueRef begin, LLVMValueRef key,
                            LLVMValueRef *top) {
     kn_kernel *k = e->k;
@@ -291,10 +320,9 @@ static void emit_score_row(kn_emitter *e, pieces *x, LLVMValueRef begin, LLVMVal
     LLVMValueRef *saved = ts_arena_alloc(e->unit->arena, bytes + 1);
     LLVMValueRef *outside = ts_arena_alloc(e->unit->arena, bytes + 1);
     LLVMValueRef line = kn_address(e, x->scores, kn_mul(e, key, kn_i64(e, x->row)));
-    bool is_plain = k->nodes[a->score].code == KN_TILE;
     memcpy(outside, e->memo, bytes);
     e->index[a->batch_count] = kn_add(e, begin, key);
-    for (int i = 0; i < k->node_count && !is_plain; i++)
+    for (int i = 0; i < k->node_count; i++)
         if (k->nodes[i].is_needed && kn_is_uniform(e, &k->nodes[i]))
             kn_value(e, i);
     memcpy(saved, e->memo, bytes);
@@ -305,9 +333,8 @@ static void emit_score_row(kn_emitter *e, pieces *x, LLVMValueRef begin, LLVMVal
         if (reads_by_query(k))
             e->mask = kn_lane_mask(e, kn_max(e, kn_sub(e, x->left, offset), kn_i64(e, 0)), e->lanes);
         LLVMValueRef s = kn_vector_value(e, a->score);
-        if (!is_plain)
-            vector_store(e, s, e->tile);
-        top[v] = LLVMBuildSelect(e->b, LLVMBuildFCmp(e->b, LLVMRealOGT, s, top[v], ""), s, top[v], "");
+        vector_store(e, s, e->tile);
+        top[v] = greater(e, s, top[v]);
         memcpy(e->memo, saved, bytes);
     }
     e->mask = NULL;
@@ -340,7 +367,7 @@ static void emit_exp_row(kn_emitter *e, pieces *x, LLVMValueRef begin, LLVMValue
     for (int v = 0; v < x->vectors; v++) {
         LLVMValueRef to = at(e, line, (int64_t)v * e->lanes * 4);
         LLVMValueRef p = LLVMBuildFSub(e->b, vector_load(e, to), x->shift[v], "");
-        p = kn_emit_scalar(e, KN_exp, RT_float32, e->lanes, &p);
+        p = kn_emit_softmax_exp(e, e->lanes, p);
         vector_store(e, p, to);
         sum[v] = LLVMBuildFAdd(e->b, sum[v], p, "");
     }
@@ -348,19 +375,23 @@ static void emit_exp_row(kn_emitter *e, pieces *x, LLVMValueRef begin, LLVMValue
 
 static void emit_key_block(kn_emitter *e, pieces *x, LLVMValueRef begin, LLVMValueRef count) {
     int w = e->lanes;
-    LLVMValueRef top[4], sum[4], lowest = kn_float_constant(e, RT_float32, w, -HUGE_VAL);
-    emit_score_tiles(e, x, begin, count);
+    LLVMValueRef old[4] = {0}, top[4], sum[4], lowest = kn_float_constant(e, RT_float32, w, -HUGE_VAL);
     for (int v = 0; v < x->vectors; v++)
-        top[v] = vector_load(e, at(e, x->top, (int64_t)v * w * 4));
-    emit_rows(e, x, begin, count, 4, emit_score_row, top);
+        old[v] = vector_load(e, at(e, x->top, (int64_t)v * w * 4));
+    emit_score_tiles(e, x, begin, count);
+    memcpy(top, old, sizeof top);
+    if (!is_plain(e->k))
+        emit_rows(e, x, begin, count, 4, emit_score_row, top);
     for (int v = 0; v < x->vectors; v++) {
-        LLVMValueRef place = at(e, x->top, (int64_t)v * w * 4), old = vector_load(e, place);
-        vector_store(e, top[v], place);
+        LLVMValueRef place = at(e, x->top, (int64_t)v * w * 4);
+        if (is_plain(e->k))
+            top[v] = vector_load(e, place);
+        else
+            vector_store(e, top[v], place);
         /* No key so far: exp(-inf - 0) is the 0 that is meant, -inf - -inf is not. */
         LLVMValueRef none = LLVMBuildFCmp(e->b, LLVMRealOEQ, top[v], lowest, "");
         top[v] = LLVMBuildSelect(e->b, none, LLVMConstNull(LLVMTypeOf(lowest)), top[v], "");
-        LLVMValueRef f = LLVMBuildFSub(e->b, old, top[v], "");
-        f = kn_emit_scalar(e, KN_exp, RT_float32, w, &f);
+        LLVMValueRef f = kn_emit_softmax_exp(e, w, LLVMBuildFSub(e->b, old[v], top[v], ""));
         vector_store(e, f, at(e, x->factors, (int64_t)v * w * 4));
         x->shift[v] = top[v];
         sum[v] = LLVMConstNull(LLVMTypeOf(lowest));
@@ -405,16 +436,33 @@ static void emit_result(kn_emitter *e, pieces *x) {
     for (int i = 0; i < w; i++)
         rows[i] = LLVMBuildFMul(e->b, vector_load(e, at(e, from, i * x->row)), inverse, "");
     kn_transpose(e, rows, w);
+    LLVMValueRef to = kn_element(e, x->result, kn_mul(e, c.index, step), 4);
+    LLVMValueRef row = kn_size(e, a->result_row), line = kn_add(e, x->first, first);
+    LLVMBasicBlockRef whole = NULL, some = NULL, stored = NULL;
+    if (a->width % w == 0 && a->result_step == 1) { /* a square that lies in the result as a whole */
+        whole = LLVMAppendBasicBlockInContext(e->unit->context, e->function, "");
+        some = LLVMAppendBasicBlockInContext(e->unit->context, e->function, "");
+        stored = LLVMAppendBasicBlockInContext(e->unit->context, e->function, "");
+        LLVMBuildCondBr(e->b, LLVMBuildICmp(e->b, LLVMIntEQ, valid, kn_i64(e, w), ""), whole, some);
+        LLVMPositionBuilderAtEnd(e->b, whole);
+        for (int i = 0; i < w; i++)
+            kn_emit_store(e, rows[i], kn_element(e, to, kn_mul(e, kn_add(e, line, kn_i64(e, i)), row), 4),
+                          NULL, RT_float32, w, NULL);
+        LLVMBuildBr(e->b, stored);
+        LLVMPositionBuilderAtEnd(e->b, some);
+    }
     for (int i = 0; i < w; i++)
         vector_store(e, rows[i], at(e, x->square, (int64_t)i * w * 4));
     LLVMValueRef mask = a->width % w ? kn_lane_mask(e, kn_sub(e, width, c.index), w) : NULL;
-    LLVMValueRef to = kn_element(e, x->result, kn_mul(e, c.index, step), 4);
     kn_loop_begin(e, &q, kn_i64(e, 0), valid, 1, NULL, 0);
-    LLVMValueRef line = kn_add(e, kn_add(e, x->first, first), q.index);
     kn_emit_store(e, vector_load(e, kn_element(e, x->square, q.index, w * 4)),
-                  kn_element(e, to, kn_mul(e, line, kn_size(e, a->result_row)), 4),
+                  kn_element(e, to, kn_mul(e, kn_add(e, line, q.index), row), 4),
                   a->result_step == 1 ? NULL : step, RT_float32, w, mask);
     kn_loop_end(e, &q, NULL);
+    if (stored) {
+        LLVMBuildBr(e->b, stored);
+        LLVMPositionBuilderAtEnd(e->b, stored);
+    }
     kn_loop_end(e, &c, NULL);
     kn_loop_end(e, &v, NULL);
 }
@@ -433,10 +481,6 @@ static void emit_queries(kn_emitter *e, pieces *x, int vectors) {
         vector_store(e, zero, at(e, x->sum, (int64_t)v * e->lanes * 4));
     }
     kn_loop loop;
-    int64_t width = (k->attention.width + p->rows - 1) / p->rows * p->rows;
-    kn_loop_begin(e, &loop, kn_i64(e, 0), kn_i64(e, width * vectors), 1, NULL, 0);
-    vector_store(e, zero, kn_element(e, x->out, loop.index, e->lanes * 4));
-    kn_loop_end(e, &loop, NULL);
     LLVMValueRef end = kn_size(e, k->dims[k->attention.batch_count].size);
     if (k->attention.ends >= 0) { /* of the query that sees most */
         LLVMValueRef from = kn_element(e, e->buffers[k->attention.ends], x->first, 8);
@@ -447,6 +491,13 @@ static void emit_queries(kn_emitter *e, pieces *x, int vectors) {
         kn_loop_end(e, &loop, &end);
         end = loop.exit_phis[0];
     }
+    /* The first block of keys writes the sums; without any they are zero. */
+    int64_t width = (k->attention.width + p->rows - 1) / p->rows * p->rows;
+    LLVMValueRef is_empty = LLVMBuildICmp(e->b, LLVMIntSLE, end, kn_i64(e, 0), "");
+    LLVMValueRef fill = LLVMBuildSelect(e->b, is_empty, kn_i64(e, width * vectors), kn_i64(e, 0), "");
+    kn_loop_begin(e, &loop, kn_i64(e, 0), fill, 1, NULL, 0);
+    vector_store(e, zero, kn_element(e, x->out, loop.index, e->lanes * 4));
+    kn_loop_end(e, &loop, NULL);
     kn_loop_begin(e, &loop, kn_i64(e, 0), end, p->block, NULL, 0);
     emit_key_block(e, x, loop.index,
                    kn_min(e, kn_sub(e, end, loop.index), kn_i64(e, p->block)));

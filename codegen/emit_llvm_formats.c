@@ -66,7 +66,6 @@ static void prefetch_next(kn_emitter *e, const kn_step *s, LLVMValueRef b, int64
     if (is_few || !LLVMIsConstant(t->panel_bytes))
         return;
     int64_t term_bytes = kn_format_step_bytes(t->format) / kn_format_step(t->format) >> t->next_shift;
-    LLVMTypeRef pointer = e->unit->pointer;
     for (int p = 0; p < panels; p++) {
         LLVMValueRef at;
         if (s->next)
@@ -75,10 +74,7 @@ static void prefetch_next(kn_emitter *e, const kn_step *s, LLVMValueRef b, int64
         else
             at = kn_address(e, panel(e, t, b, t->ahead ? p : p + panels),
                             kn_i64(e, t->ahead + step * kn_format_step_bytes(t->format)));
-        LLVMValueRef i32s[3] = {LLVMConstInt(e->unit->i32, 0, 0), LLVMConstInt(e->unit->i32, 2, 0),
-                                LLVMConstInt(e->unit->i32, 1, 0)}; /* a read, second level, data */
-        LLVMValueRef args[4] = {at, i32s[0], i32s[1], i32s[2]};
-        kn_intrinsic(e, "llvm.prefetch", &pointer, 1, args, 4);
+        kn_prefetch(e, at);
     }
 }
 

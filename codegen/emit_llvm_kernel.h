@@ -42,10 +42,15 @@ LLVMValueRef kn_splat(kn_emitter *e, LLVMValueRef scalar, int width);
 LLVMValueRef kn_float_constant(kn_emitter *e, rt_dtype type, int width, double value);
 LLVMValueRef kn_int_constant(kn_emitter *e, rt_dtype type, int width, int64_t value);
 LLVMValueRef kn_fma(kn_emitter *e, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c);
+/* Asks for the line at an address, to be read soon, into the second-level cache. */
+void kn_prefetch(kn_emitter *e, LLVMValueRef address);
 LLVMValueRef kn_intrinsic(kn_emitter *e, const char *name, LLVMTypeRef *types, unsigned type_count,
                           LLVMValueRef *args, unsigned arg_count);
 LLVMValueRef kn_emit_scalar(kn_emitter *e, kn_code code, rt_dtype type, int width,
                             LLVMValueRef *args);
+/* e^x for float32 x of at most 0 as a softmax needs it: the error is 8e-8 and 2e-8 |x| of the result, and 0
+ * stands for what is below 2^-126. */
+LLVMValueRef kn_emit_softmax_exp(kn_emitter *e, int width, LLVMValueRef x);
 LLVMValueRef kn_emit_cast(kn_emitter *e, LLVMValueRef v, rt_dtype from, rt_dtype to, int width);
 bool kn_scalar_is_heavy(kn_code code);
 bool kn_scalar_has_type(kn_code code, rt_dtype type); /* type of the arguments */

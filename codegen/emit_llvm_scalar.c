@@ -66,6 +66,13 @@ LLVMValueRef kn_intrinsic(kn_emitter *e, const char *name, LLVMTypeRef *types, u
     return LLVMBuildCall2(e->b, type, f, args, arg_count, "");
 }
 
+void kn_prefetch(kn_emitter *e, LLVMValueRef address) {
+    LLVMTypeRef pointer = e->unit->pointer;
+    LLVMValueRef read = LLVMConstInt(e->unit->i32, 0, 0), second = LLVMConstInt(e->unit->i32, 2, 0);
+    LLVMValueRef data = LLVMConstInt(e->unit->i32, 1, 0), args[4] = {address, read, second, data};
+    kn_intrinsic(e, "llvm.prefetch", &pointer, 1, args, 4);
+}
+
 static LLVMValueRef unary(kn_emitter *e, const char *name, LLVMValueRef a) {
     LLVMTypeRef type = LLVMTypeOf(a);
     return kn_intrinsic(e, name, &type, 1, &a, 1);
@@ -147,6 +154,22 @@ static LLVMValueRef emit_exp(kn_emitter *e, int w, LLVMValueRef x) {
     LLVMValueRef exponent = LLVMBuildAdd(e->b, BITS(shifted), I(126 - 0x4b400000), "");
     LLVMValueRef scale = FLOATS(LLVMBuildShl(e->b, exponent, I(23), ""));
     return MUL(ADD(y, y), scale);
+}
+
+LLVMValueRef kn_emit_softmax_exp(kn_emitter *e, int w, LLVMValueRef x) {
+    static const double c[] = {1.53533517732e-4, 1.33988978224e-3, 9.61843784899e-3, 5.5503323674e-2,
+                               2.40226477385e-1, 6.93147182465e-1, 1.0}; /* 2^r within 8e-8 */
+    bool scales = w % 16 == 0 && e->unit->target->vector_bytes == 64;
+    if (!scales) /* 2^-127 is 0 below */
+        x = SELECT(BELOW(x, F(-88.0296919)), F(-88.0296919), x);
+    LLVMValueRef magic = F(12582912.0), log2_e = F(1.44269504088896341);
+    LLVMValueRef shifted = kn_fma(e, x, log2_e, magic), n = SUB(shifted, magic);
+    LLVMValueRef r = kn_fma(e, x, log2_e, LLVMBuildFNeg(e->b, n, ""));
+    LLVMValueRef y = horner(e, w, r, c, 7);
+    if (scales)
+        return emit_scale(e, w, y, n);
+    LLVMValueRef exponent = LLVMBuildAdd(e->b, BITS(shifted), I(127 - 0x4b400000), "");
+    return MUL(y, FLOATS(LLVMBuildShl(e->b, exponent, I(23), "")));
 }
 
 static LLVMValueRef emit_log(kn_emitter *e, int w, LLVMValueRef x) {

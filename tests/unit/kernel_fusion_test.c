@@ -266,6 +266,14 @@ START_TEST(masked_attention) {
                "  %r = tuple(%p, %a) : Tuple[float32[9,4], float32[9,5]]\n"
                "  return %r\n"
                "}\n", 3, 1e-5, 0);
+    /* A query all of whose keys have the least finite score weighs them alike. */
+    check_text("func @forward(%q: float32[9,8], %t: float32[8,70], %v: float32[70,4], %m: bool[9,1]) -> float32[9,4] entry {\n"
+               "  %s = matmul(%q, %t) : float32[9,70]\n"
+               "  %w = where.ScalarOther(%m, %s, -3.4028234663852886e+38) : float32[9,70]\n"
+               "  %a = softmax.int(%w, -1, none) : float32[9,70]\n"
+               "  %o = matmul(%a, %v) : float32[9,4]\n"
+               "  return %o\n"
+               "}\n", 1, 1e-5, 0);
 }
 END_TEST
 
