@@ -196,3 +196,18 @@ bool fe_annotation_is_final(fe_context *fe, fe_scope *scope, const ast_node *nod
     *out_inner = node->kind == AST_SUBSCRIPT ? node->right : NULL;
     return true;
 }
+
+em em_open_tuple(fe_context *fe, fe_scope *scope, const ast_node *annotation) {
+    em out = {0};
+    if (!annotation || (annotation->source && annotation->source->is_archive))
+        return out;
+    const ast_node *const *items = NULL;
+    if (annotation->kind == AST_SUBSCRIPT && annotation->right && annotation->right->kind == AST_TUPLE)
+        items = (const ast_node *const *)annotation->right->list.items;
+    bool is_open = items && annotation->right->list.count == 2 && items[1]->kind == AST_ELLIPSIS;
+    fe_binding b = is_open || annotation->kind != AST_SUBSCRIPT
+                       ? meaning(fe, scope, is_open ? annotation->left : annotation) : (fe_binding){0};
+    out.is_tuple = is_open && b.kind == FE_NAME && (is_one_of(b.path, "Tuple") || is_one_of(b.path, "tuple"));
+    out.is_size = !is_open && b.kind == FE_NAME && ts_str_is(b.path, "torch.Size");
+    return out;
+}

@@ -55,7 +55,8 @@ void em_set_variable(emitter *E, size_t index, em v, const ast_node *node) {
     bool is_archive = !node || !node->source || node->source->is_archive;
     if (!is_archive && (v.kind == EM_GENERATOR || v.kind == EM_REVERSED || ((v.kind == EM_ZIP || v.kind == EM_ENUMERATE) && node->kind == AST_ASSIGN)))
         v = em_value(em_iterator(E, v, node));
-    if (v.kind == EM_RANGE || v.kind == EM_ITEMS || v.kind == EM_REVERSED || v.kind == EM_GENERATOR)
+    bool is_view = v.kind == EM_ITEMS && !is_archive && !E->attempt; /* it follows its dict */
+    if (v.kind == EM_RANGE || (v.kind == EM_ITEMS && !is_view) || v.kind == EM_REVERSED || v.kind == EM_GENERATOR)
         v = em_value(em_ir(E, v, node, declared));
     if (v.kind == EM_ERROR)
         return;

@@ -155,7 +155,7 @@ static bool tensor_attribute(emitter *E, ir_value *x, ts_str name, const ast_nod
     for (size_t i = 0; i < sizeof table / sizeof *table; i++)
         if (ts_str_is(name, table[i].name)) {
             *out = em_value(em_op(E, table[i].op, node, 1, x));
-            out->is_size = ts_str_is(name, "shape") && out->kind == EM_VALUE;
+            out->is_size = ts_str_is(name, "shape") && out->kind == EM_VALUE && node->source && !node->source->is_archive;
             out->is_dtype = ts_str_is(name, "dtype") && out->kind == EM_VALUE;
             return true;
         }
@@ -439,6 +439,11 @@ static bool find_attribute(emitter *E, em object, ts_str name, const ast_node *n
     case EM_ERROR:
         *out = em_error();
         return true;
+    case EM_ITEMS:
+        if (!ts_str_is(name, "isdisjoint"))
+            break;
+        *out = method_of(em_set_from(E, object, node, NULL), name);
+        return true;
     case EM_DTYPE_INFO:
         return dtype_attribute(E, object.value, name, node, out);
     case EM_EXCEPTION:
@@ -452,9 +457,7 @@ static bool find_attribute(emitter *E, em object, ts_str name, const ast_node *n
             return true;
         }
         if (ts_str_is(name, "args")) {
-            em *items = TS_NEW_ARRAY(E->arena, em, 1);
-            items[0] = em_value(object.value);
-            *out = (em){.kind = EM_TUPLE, .items = items, .count = object.value != NULL};
+            *out = em_exception_arguments(E, object, node);
             return true;
         }
         return false;
@@ -464,6 +467,10 @@ static bool find_attribute(emitter *E, em object, ts_str name, const ast_node *n
     ir_value *v = em_ir(E, object, node, NULL);
     if (!v) {
         *out = em_error();
+        return true;
+    }
+    if (em_is_exception(v->type) && ts_str_is(name, "args")) {
+        *out = em_exception_arguments(E, em_value(v), node);
         return true;
     }
     return value_attribute(E, v, name, node, out);

@@ -112,6 +112,10 @@ static em builtin_round(emitter *E, em_arguments *args, const ast_node *node) {
         return em_error();
     if (v->type->kind == IR_TENSOR)
         return em_operator(E, TS_STR("round"), args, node);
+    if (em_class_has_method(v->type, "__round__")) {
+        em digits = args->count == 2 ? args->items[1].v : em_error();
+        return em_call_method0(E, v, "__round__", &digits, args->count - 1, node);
+    }
     if (args->count == 2 && v->type->kind == IR_NUMBER) {
         EM_UNSUPPORTED(E, node, "round(x, digits) of a number that is an int or a float only at run time is not "
                                 "supported yet");
@@ -368,7 +372,7 @@ static em python_builtin(emitter *E, ts_str name, em_arguments *args, const ast_
         return list ? em_next_of_list(E, list, args->count == 2 ? &args->items[1].v : NULL, node) : em_error();
     }
     if (IS("format") && args->count == 1)
-        return em_value(em_to_str(E, args->items[0].v, node));
+        return em_value(em_format_default(E, args->items[0].v, node));
     if (IS("format") && args->count == 2) {
         return em_value(em_format_value(E, args->items[0].v, em_argument_ir(E, args, 1, node), node));
     }
@@ -594,8 +598,11 @@ em em_call_builtin(emitter *E, ts_str path, em_arguments *args, const ast_node *
     }
     if (IS("torch.len"))
         return builtin_len(E, args, node);
-    if (IS("torch.Size") || IS("torch.jit.List"))
-        return em_value(args->count ? em_as_list(E, args->items[0].v, node) : NULL);
+    if (IS("torch.Size") || IS("torch.jit.List")) {
+        em list = em_value(args->count ? em_as_list(E, args->items[0].v, node) : NULL);
+        list.is_size = IS("torch.Size") && list.kind == EM_VALUE;
+        return list;
+    }
     if ((IS("torch.finfo") || IS("torch.iinfo")) && args->count <= 1) {
         ir_value *dtype = args->count ? em_argument_ir(E, args, 0, node) : ir_build_int(&E->b, RT_float32);
         return dtype ? (em){.kind = EM_DTYPE_INFO, .value = dtype} : em_error();
@@ -648,8 +655,8 @@ em em_call_builtin(emitter *E, ts_str path, em_arguments *args, const ast_node *
         return em_builtin_dict(E, args, node, hint);
     if (IS("math.trunc") && args->count == 1)
         return builtin_int(E, args, node);
-    if (IS("math.remainder"))
-        return em_operator(E, TS_STR("mathremainder"), args, node);
+    if (IS("math.remainder") || IS("math.pow"))
+        return em_operator(E, IS("math.pow") ? TS_STR("mathpow") : TS_STR("mathremainder"), args, node);
     if (IS("archive.int") || IS("archive.float"))
         return python_builtin(E, (ts_str){path.data + 8, path.length - 8}, args, node, hint, out_known);
 #undef IS

@@ -261,7 +261,14 @@ em em_call_ir(emitter *E, ir_function *f, em_signature *s, ir_value *self, em_ar
     em_place(E, node);
     ir_op *op = ir_build_op(&E->b, IR_OP_CALL, operands, s->count, &f->return_type, 1);
     op->function = f;
-    return em_value(op->results[0]);
+    em out = em_value(op->results[0]);
+    const fe_function *called = s->function;
+    if (f->return_type->kind == IR_LIST && called) {
+        em declared = em_open_tuple(E->fe, called->scope, called->node->third);
+        out.is_tuple = declared.is_tuple || (called->gives_tuple && !called->gives_size && !called->gives_list);
+        out.is_size = declared.is_size || (called->gives_size && !called->gives_tuple && !called->gives_list);
+    }
+    return out;
 }
 
 em em_failed_callee(emitter *E, ts_str name, const ast_node *node, size_t errors) {

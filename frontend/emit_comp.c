@@ -219,6 +219,13 @@ ir_value *em_format_value(emitter *E, em v, ir_value *spec, const ast_node *node
     return x && spec ? em_row(E, "prim_format_spec", node, 2, x, spec) : NULL;
 }
 
+/* format(v): __format__ with no specification, where there is one. */
+ir_value *em_format_default(emitter *E, em v, const ast_node *node) {
+    if (v.kind == EM_VALUE && v.value && em_class_has_method(v.value->type, "__format__"))
+        return em_format_value(E, v, ir_build_str(&E->b, (ts_str){"", 0}), node);
+    return em_to_str(E, v, node);
+}
+
 ir_value *em_fstring(emitter *E, const ast_node *node) {
     ir_value *total = NULL;
     for (size_t i = 0; i < node->list.count; i++) {
@@ -244,7 +251,7 @@ ir_value *em_fstring(emitter *E, const ast_node *node) {
                 ir_value *spec = em_fstring(E, part->right);
                 text = em_format_value(E, v, spec, part);
             } else {
-                text = em_to_str(E, v, part);
+                text = em_format_default(E, v, part);
             }
         }
         if (!text)

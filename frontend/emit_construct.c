@@ -10,6 +10,10 @@ static em exception_of(emitter *E, fe_class *c, em_arguments *args, const ast_no
     out.binding = b;
     if (args->count)
         out.value = em_exception_message(E, c, args, node);
+    out.count = args->count;
+    out.items = TS_NEW_ARRAY(E->arena, em, args->count + 1);
+    for (size_t i = 0; i < args->count; i++)
+        out.items[i] = args->items[i].v;
     return out.value || !args->count ? out : em_error();
 }
 

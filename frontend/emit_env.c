@@ -128,7 +128,7 @@ static void materialise(emitter *E, em_slot *s, ir_block *block) {
                             (s->v.kind == EM_BINDING && (s->v.binding->kind == FE_FUNCTION || s->v.binding->kind == FE_NAME));
     if (s->v.kind == EM_BINDING && s->v.binding->kind != FE_VALUE && !is_user_function)
         return;
-    if (s->v.kind != EM_BINDING && s->v.kind != EM_TUPLE && !is_user_function)
+    if (s->v.kind != EM_BINDING && s->v.kind != EM_TUPLE && s->v.kind != EM_ITEMS && !is_user_function)
         return;
     ir_block *here = em_enter(E, block);
     ir_value *v = em_ir(E, s->v, is_user_function && E->function ? E->function->node : NULL, NULL);

@@ -4,14 +4,16 @@
  * attributes is an object beside them: `raise` leaves it in a state of the session, and the except clause that
  * catches the name finds it there. Other exceptions become objects only where they are values: in a list, or
  * returned. */
-#include "frontend/emit_internal.h"
+#include "frontend/emit_builtin.h"
 
 #define TEXT_FIELD TS_STR("exception_text")
 #define NAME_FIELD TS_STR("exception_name")
+#define ARGUMENTS_FIELD TS_STR("args")
 
 void em_exception_fields(fe_context *fe, ir_class *c) {
     em_add_field(fe, c, TEXT_FIELD, ir_type_simple(fe->module, IR_STR));
     em_add_field(fe, c, NAME_FIELD, ir_type_simple(fe->module, IR_STR));
+    em_add_field(fe, c, ARGUMENTS_FIELD, ir_type_list(fe->module, ir_type_simple(fe->module, IR_ANY)));
 }
 
 bool em_is_exception(const ir_type *t) { return t->kind == IR_CLASS && t->class_->base.kind == RT_CLASS_EXCEPTION; }
@@ -26,7 +28,7 @@ bool em_is_object_exception(const fe_class *c) {
 }
 
 static ir_value *field(emitter *E, ir_value *object, ts_str name) {
-    const ir_type *type = em_simple(E, IR_STR);
+    const ir_type *type = em_find_field(object->type->class_, name)->type;
     ir_op *op = ir_build_op(&E->b, IR_OP_GET_ATTR, &object, 1, &type, 1);
     op->name = name;
     return op->results[0];
@@ -53,12 +55,32 @@ ir_value *em_exception_message(emitter *E, const fe_class *c, const em_arguments
     return em_to_str(E, (em){.kind = EM_TUPLE, .items = items, .count = args->count}, node);
 }
 
+static ir_value *list_of_any(emitter *E, ir_value *first, const em *items, size_t count, const ast_node *node) {
+    ir_value **values = TS_NEW_ARRAY(E->arena, ir_value *, count + 1);
+    size_t n = 0;
+    if (first)
+        values[n++] = em_cast(E, first, em_simple(E, IR_ANY));
+    for (size_t i = 0; i < count; i++) {
+        ir_value *v = em_as_python(E, items[i], node);
+        if (!v)
+            return NULL;
+        values[n++] = em_cast(E, v, em_simple(E, IR_ANY));
+    }
+    return em_list_of(E, values, n, em_simple(E, IR_ANY));
+}
+
 /* BaseException.__new__ keeps the arguments, and so does super().__init__(). */
 bool em_exception_init(emitter *E, ir_value *object, const em_arguments *args, const ast_node *node) {
     ir_value *text = em_exception_message(E, fe_class_of(object->type->class_), args, node);
-    if (text)
-        set_field(E, object, TEXT_FIELD, text);
-    return text != NULL;
+    em *items = TS_NEW_ARRAY(E->arena, em, args->count + 1);
+    for (size_t i = 0; i < args->count; i++)
+        items[i] = args->items[i].v;
+    ir_value *list = text ? list_of_any(E, NULL, items, args->count, node) : NULL;
+    if (!list)
+        return false;
+    set_field(E, object, TEXT_FIELD, text);
+    set_field(E, object, ARGUMENTS_FIELD, list);
+    return true;
 }
 
 void em_exception_begin(emitter *E, ir_value *object, const fe_class *c, const em_arguments *args) {
@@ -96,6 +118,63 @@ em em_plain_exception(emitter *E, em v, const ast_node *node) {
     return out;
 }
 
+/* ---- args ---- */
+
+static const char arguments_name[] = "raised arguments";
+
+/* Arguments that the text does not tell go beside it, into a state of the session: [text, *args]. */
+void em_note_arguments(emitter *E, ir_value *message, const em *items, size_t count, const ast_node *node) {
+    bool is_text = count == 1 && items[0].kind == EM_VALUE && items[0].value->type->kind == IR_STR;
+    if (!count || is_text || E->b.block == NULL || (node->source && (node->source->is_archive || node->source->is_library)))
+        return;
+    const ir_type *list = ir_type_list(E->m, em_simple(E, IR_ANY)), *type = ir_type_optional(E->m, list);
+    if (!em_make_state(E, ts_str_of(arguments_name), TS_STR("arguments"), type))
+        return;
+    ir_value *state = em_state_of(E, ts_str_of(arguments_name)), *all = list_of_any(E, message, items, count, node);
+    if (state && all)
+        set_field(E, state, TS_STR("value"), em_cast(E, all, type));
+}
+
+/* The list of a caught exception's; NULL: none was raised whose text does not tell them. */
+static ir_value *caught_arguments(emitter *E, em v, const ast_node *node) {
+    ir_value *state = em_state_of(E, ts_str_of(arguments_name));
+    if (!state)
+        return NULL;
+    const ir_type *type = ir_type_optional(E->m, ir_type_list(E->m, em_simple(E, IR_ANY)));
+    ir_op *op = ir_build_op(&E->b, IR_OP_GET_ATTR, &state, 1, &type, 1);
+    op->name = TS_STR("value");
+    em operands[3] = {em_value(op->results[0]), em_value(em_exception_name(E, v)), em_value(v.value)};
+    return em_ir(E, em_call_python(E, "builtins.exception_args", operands, 3, node), node, NULL);
+}
+
+em em_exception_arguments(emitter *E, em v, const ast_node *node) {
+    if (v.kind == EM_VALUE)
+        return (em){.kind = EM_VALUE, .value = field(E, v.value, ARGUMENTS_FIELD), .is_tuple = true};
+    if (!v.keys)
+        return (em){.kind = EM_TUPLE, .items = v.items, .count = v.count};
+    ir_value *list = caught_arguments(E, v, node);
+    if (list)
+        return (em){.kind = EM_VALUE, .value = list, .is_tuple = true};
+    em *items = TS_NEW_ARRAY(E->arena, em, 1), operands[2] = {em_value(v.keys[0]), em_value(v.value)};
+    items[0] = em_call_python(E, "builtins.exception_argument", operands, 2, node);
+    return (em){.kind = EM_TUPLE, .items = items, .count = 1};
+}
+
+/* A list of Any. */
+static ir_value *exception_list(emitter *E, em v, const ast_node *node) {
+    em given = em_exception_arguments(E, v, node);
+    return given.kind == EM_VALUE ? given.value : list_of_any(E, NULL, given.items, given.count, node);
+}
+
+ir_value *em_exception_repr(emitter *E, em v, const ast_node *node) {
+    ir_value *list = v.kind == EM_VALUE ? field(E, v.value, ARGUMENTS_FIELD)
+                     : v.keys           ? caught_arguments(E, v, node)
+                                        : list_of_any(E, NULL, v.items, v.count, node);
+    em operands[2] = {em_value(em_exception_name(E, v)), em_value(list ? list : v.value)};
+    const char *function = list ? "builtins.exception_repr" : "builtins.exception_text_repr";
+    return em_ir(E, em_call_python(E, function, operands, 2, node), node, NULL);
+}
+
 ir_value *em_exception_object(emitter *E, em v) {
     ir_class *c = fe_class_ir(E->fe, v.binding->class_);
     if (!c)
@@ -103,15 +182,8 @@ ir_value *em_exception_object(emitter *E, em v) {
     ir_value *object = em_new_object(E, c);
     set_field(E, object, NAME_FIELD, em_exception_name(E, v));
     set_field(E, object, TEXT_FIELD, em_exception_text(E, v, NULL));
+    set_field(E, object, ARGUMENTS_FIELD, exception_list(E, v, NULL));
     return object;
-}
-
-ir_value *em_exception_repr(emitter *E, em v, const ast_node *node) {
-    v = em_plain_exception(E, v, node);
-    ir_value *open = em_row(E, "add.str", node, 2, em_exception_name(E, v), ir_build_str(&E->b, TS_STR("(")));
-    ir_value *text = v.value ? em_row(E, "prim_repr", node, 1, v.value) : ir_build_str(&E->b, TS_STR(""));
-    return em_row(E, "add.str", node, 2, em_row(E, "add.str", node, 2, open, text),
-                  ir_build_str(&E->b, TS_STR(")")));
 }
 
 /* ---- the one that was raised last ---- */

@@ -440,6 +440,13 @@ static void bind_parameters(emitter *E, em_signature *s) {
     }
 }
 
+static const ast_node *annotation_of(const ast_node *function, ts_str parameter) {
+    for (size_t i = 0; i < function->parameters.count; i++)
+        if (ts_str_equal(function->parameters.items[i].name, parameter))
+            return function->parameters.items[i].annotation;
+    return NULL;
+}
+
 /* True: the type of an empty display was found out, and the body is to be emitted anew. */
 static bool emit_once(fe_context *fe, fe_function *function, ir_class *self_class, em_signature *s,
                       ir_function *f) {
@@ -458,8 +465,10 @@ static bool emit_once(fe_context *fe, fe_function *function, ir_class *self_clas
     finish_slots(E, node);
     for (size_t i = 0; i < s->count; i++) {
         size_t slot = (size_t)fe_map_get(&E->variables, s->parameters[i].name) - 1;
-        E->env.slots[slot] = (em_slot){.is_set = true, .v = em_value(f->body->parameters[i]),
-                                       .declared = s->parameters[i].type};
+        em v = em_open_tuple(fe, function->scope, annotation_of(function->node, s->parameters[i].name));
+        v.kind = EM_VALUE;
+        v.value = f->body->parameters[i];
+        E->env.slots[slot] = (em_slot){.is_set = true, .v = v, .declared = s->parameters[i].type};
     }
     function->is_emitting = true;
     if (function->is_ignored) {

@@ -184,6 +184,9 @@ size_t em_add_slot(emitter *E, ts_str name);
 void em_collect(emitter *E, const ast_list *statements);
 void em_collect_expression(emitter *E, const ast_node *node);
 
+/* is_tuple for Tuple[T, ...], is_size for torch.Size, whose IR type is a list (annotation.c). */
+em em_open_tuple(struct fe_context *fe, fe_scope *scope, const ast_node *annotation);
+
 /* ---- emit_env.c ---- */
 em_env em_env_copy(emitter *E);
 bool em_needed_after(const emitter *E, size_t slot, uint32_t offset);
@@ -378,6 +381,7 @@ em em_boolop(emitter *E, const ast_node *node, const ir_type *hint);
 ir_value *em_compare_two(emitter *E, ast_operator op, em a, em b, const ast_node *node);
 em em_comprehension(emitter *E, const ast_node *node, const ir_type *hint);
 ir_value *em_format_value(emitter *E, em v, ir_value *spec, const ast_node *node);
+ir_value *em_format_default(emitter *E, em v, const ast_node *node);
 ir_value *em_fstring(emitter *E, const ast_node *node);
 ir_value *em_to_str(emitter *E, em v, const ast_node *node);
 const ir_type *em_annotation(emitter *E, const ast_node *node);
@@ -407,6 +411,8 @@ ir_value *em_exception_message(emitter *E, const fe_class *c, const em_arguments
 ir_value *em_exception_name(emitter *E, em v); /* of an EM_EXCEPTION or of such an object */
 ir_value *em_exception_text(emitter *E, em v, const ast_node *node);
 ir_value *em_exception_repr(emitter *E, em v, const ast_node *node);
+em em_exception_arguments(emitter *E, em v, const ast_node *node); /* e.args */
+void em_note_arguments(emitter *E, ir_value *message, const em *items, size_t count, const ast_node *node);
 em em_plain_exception(emitter *E, em v, const ast_node *node);
 ir_value *em_exception_object(emitter *E, em v);
 void em_raise_object(emitter *E, ir_value *object, const ast_node *node);

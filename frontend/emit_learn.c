@@ -265,7 +265,7 @@ void em_find_missing(emitter *E) {
 
 static void forget_function(fe_function *f) {
     f->ir = NULL;
-    f->is_emitting = false;
+    f->is_emitting = f->gives_list = f->gives_tuple = f->gives_size = false;
     for (size_t i = 0; i < f->variants.count; i++)
         forget_function(f->variants.values[i]);
 }

@@ -64,9 +64,11 @@ static em tensor_method(emitter *E, ir_value *x, ts_str name, em_arguments *args
         EM_UNSUPPORTED(E, node, "Tensor.numpy is not supported yet");
         return em_error();
     }
-    if (ts_str_is(name, "size") && !args->count) {
-        em shape = em_value(em_op(E, "size", node, 1, x));
-        shape.is_size = shape.kind == EM_VALUE;
+    if ((ts_str_is(name, "size") || ts_str_is(name, "stride")) && !args->count) {
+        em shape = em_value(em_row(E, ts_str_is(name, "size") ? "size" : "stride", node, 1, x));
+        bool is_script = node->source && !node->source->is_archive;
+        shape.is_size = is_script && ts_str_is(name, "size");
+        shape.is_tuple = is_script && !shape.is_size;
         return shape;
     }
     /* In-place forms and x.expand((2, 3)): tuples go as lists through the conversions. */

@@ -70,6 +70,8 @@ static em repeat_tuple(emitter *E, em t, int64_t n) {
     return out;
 }
 
+static bool stands_for_tuple(em v) { return v.kind == EM_VALUE && (v.is_tuple || v.is_size); }
+
 /* A tuple of equal types as a list, for what has a length known only at run time:
  * (x.shape[0],) + (1,) * (x.ndim - 1). Other ems stay. */
 static em tuple_as_list(emitter *E, em t, const ast_node *node) {
@@ -82,7 +84,9 @@ static em tuple_as_list(emitter *E, em t, const ast_node *node) {
         if (!values[i] || !ir_type_same_shape_of(values[i]->type, values[0]->type))
             return t;
     }
-    return items.count ? em_value(em_list_of(E, values, items.count, values[0]->type)) : t;
+    em list = items.count ? em_value(em_list_of(E, values, items.count, values[0]->type)) : t;
+    list.is_tuple = list.kind == EM_VALUE;
+    return list;
 }
 
 static bool is_list(em v) { return v.kind == EM_VALUE && v.value && v.value->type->kind == IR_LIST; }
@@ -145,9 +149,26 @@ static ir_value *percent_item(emitter *E, ir_value *format, size_t index, em v, 
     if (conversion(format, index) == 's')
         return em_shown(E, v, node);
     ir_value *x = em_ir(E, v, node, NULL);
-    if (x && x->type->kind == IR_TENSOR && conversion(format, index) != 'r')
-        x = em_op(E, "item", node, 1, x);
-    return x && em_has_own_text(x->type) && conversion(format, index) == 'r' ? em_repr(E, x, node) : x;
+    if (x && conversion(format, index) == 'r') /* which `without_repr` makes an s */
+        return em_repr(E, x, node);
+    return x && x->type->kind == IR_TENSOR ? em_op(E, "item", node, 1, x) : x;
+}
+
+/* The format with %s where %r stands. */
+static ir_value *without_repr(emitter *E, ir_value *format) {
+    rt_value c;
+    if (!ir_const_value(format, &c) || c.tag != RT_TAG_STR)
+        return format;
+    ts_str s = rt_str_text(c.as.str);
+    char *text = memcpy(TS_NEW_ARRAY(E->arena, char, s.length + 1), s.data, s.length);
+    for (size_t i = 0; i < s.length; i++) {
+        if (s.data[i] != '%')
+            continue;
+        for (i++; i < s.length && strchr("#0- +.123456789", s.data[i]); i++) {}
+        if (i < s.length && s.data[i] == 'r')
+            text[i] = 's';
+    }
+    return ir_build_str(&E->b, (ts_str){text, s.length});
 }
 
 /* "%(name)d" % dict: the format without names, and the items in their order. */
@@ -198,7 +219,7 @@ static ir_value *percent(emitter *E, ir_value *format, em args, const ast_node *
             return NULL;
         tuple = em_tuple_of(E, &one, 1);
     }
-    return em_row(E, "percentFormat", node, 2, format, tuple);
+    return em_row(E, "percentFormat", node, 2, without_repr(E, format), tuple);
 }
 
 /* A member of an IntEnum or StrEnum as its value; other ems stay. */
@@ -215,6 +236,17 @@ em em_enum_value(emitter *E, em v, const ast_node *node) {
         v = em_value(em_ir(E, v, node, NULL));
     fe_class *c = v.kind == EM_VALUE && v.value && v.value->type->kind == IR_ENUM ? fe_class_of(v.value->type->class_) : NULL;
     return c && c->is_number_enum ? em_attribute_of(E, v, TS_STR("value"), node, false) : v;
+}
+
+/* What a method gave says that it does not know the other operand. */
+static bool is_not_implemented(em v) {
+    return v.kind == EM_VALUE && v.value->type->kind == IR_CLASS &&
+           ts_str_is(v.value->type->class_->base.name, "name.builtins.NotImplemented");
+}
+
+/* keys() and items() of a dict are sets, too. */
+static bool is_set_view(em v) {
+    return v.kind == EM_ITEMS && (ts_str_is(v.name, "keys") || ts_str_is(v.name, "items"));
 }
 
 em em_binary(emitter *E, ast_operator op, em a, em b, bool in_place, const ast_node *node) {
@@ -240,6 +272,11 @@ em em_binary(emitter *E, ast_operator op, em a, em b, bool in_place, const ast_n
         a = tuple_as_list(E, a, node);
         b = tuple_as_list(E, b, node);
     }
+    bool is_set_operation = op == AST_BITOR || op == AST_BITAND || op == AST_SUB || op == AST_BITXOR;
+    if (is_set_operation && (is_set_view(a) || is_set_view(b))) {
+        a = em_value(em_set_from(E, a, node, NULL));
+        b = em_value(em_set_from(E, b, node, a.kind == EM_VALUE ? a.value->type : NULL));
+    }
     ir_value *x = em_ir(E, a, node, NULL);
     if (!x)
         return em_error();
@@ -247,8 +284,11 @@ em em_binary(emitter *E, ast_operator op, em a, em b, bool in_place, const ast_n
         return em_value(percent(E, x, b, node));
     if (in_place && em_class_has_method(x->type, binary_table[row].in_place_method))
         return em_call_method0(E, x, binary_table[row].in_place_method, &b, 1, node);
-    if (em_class_has_method(x->type, binary_table[row].method))
-        return em_call_method0(E, x, binary_table[row].method, &b, 1, node);
+    if (em_class_has_method(x->type, binary_table[row].method)) {
+        em r = em_call_method0(E, x, binary_table[row].method, &b, 1, node);
+        if (!is_not_implemented(r))
+            return r;
+    }
     ir_value *y = em_ir(E, b, node, x->type->kind == IR_LIST ? x->type : NULL);
     if (!y)
         return em_error();
@@ -264,7 +304,7 @@ em em_binary(emitter *E, ast_operator op, em a, em b, bool in_place, const ast_n
             y = y->type->kind == IR_LIST && !ir_type_same_shape_of(x->type, y->type) &&
                         em_conversion_cost(E, y, x->type, 0) >= 0
                     ? em_coerce(E, y, x->type, 0, node, "the list") : y;
-            if (in_place && !a.is_tuple) {
+            if (in_place && !stands_for_tuple(a)) {
                 if (y && y->type->kind != IR_LIST)
                     y = em_op(E, "list", node, 1, y);
                 em_op(E, "extend", node, 2, x, y);
@@ -278,13 +318,14 @@ em em_binary(emitter *E, ast_operator op, em a, em b, bool in_place, const ast_n
             return (em){.kind = EM_VALUE, .value = em_op(E, "add", node, 2, x, y),
                          .is_tuple = a.is_tuple, .is_size = a.is_size || b.is_size};
         }
-        if (op == AST_MUL && in_place && fe_operator_exists(E->fe, TS_STR("mul_"))) {
+        if (op == AST_MUL && in_place && !stands_for_tuple(a) && fe_operator_exists(E->fe, TS_STR("mul_"))) {
             em_op(E, "mul_", node, 2, x, y);
             return a;
         }
+        if (op == AST_MUL && stands_for_tuple(a))
+            return (em){.kind = EM_VALUE, .value = em_op(E, "mul", node, 2, x, y), .is_tuple = a.is_tuple, .is_size = a.is_size};
     }
-    if (em_is_set_type(x->type) && em_is_set_type(y->type) &&
-        (op == AST_BITOR || op == AST_BITAND || op == AST_SUB || op == AST_BITXOR))
+    if (em_is_set_type(x->type) && em_is_set_type(y->type) && is_set_operation)
         return em_set_binary(E, op, x, y, in_place, node);
     if (x->type->kind == IR_DICT && y->type->kind == IR_DICT && op == AST_BITOR) {
         ir_value *copy = in_place ? x : em_op(E, "copy", node, 1, x);
@@ -309,10 +350,10 @@ em em_binary(emitter *E, ast_operator op, em a, em b, bool in_place, const ast_n
             return em_value(em_row(E, "pow.int_to_int", node, 2, x, y));
         }
     }
-    if (op == AST_POW && (kx == IR_COMPLEX) != (ky == IR_COMPLEX) && (kx == IR_INT || ky == IR_INT)) {
-        ir_value **whole = kx == IR_INT ? &x : &y;
-        *whole = em_op(E, "Complex", node, 2, *whole, ir_build_int(&E->b, 0));
-        return em_value(*whole ? em_row(E, "pow.complex", node, 2, x, y) : NULL);
+    if ((op == AST_POW || op == AST_DIV) && (kx == IR_COMPLEX) != (ky == IR_COMPLEX)) {
+        ir_value **real = kx == IR_COMPLEX ? &y : &x;
+        *real = em_op(E, "Complex", node, 2, *real, ir_build_int(&E->b, 0));
+        return em_value(*real ? em_row(E, op == AST_POW ? "pow.complex" : "div.complex", node, 2, x, y) : NULL);
     }
     bool may_be_ints = (kx == IR_NUMBER && ky != IR_FLOAT && ky != IR_COMPLEX) ||
                        (ky == IR_NUMBER && kx != IR_FLOAT && kx != IR_COMPLEX);
@@ -474,6 +515,32 @@ static bool is_totally_ordered(emitter *E, const fe_class *c) {
     return false;
 }
 
+/* A list of the program's: written out, or a parameter that is declared as one. */
+static bool is_surely_list(emitter *E, const ir_value *v) {
+    ir_value **items;
+    size_t count;
+    const ast_parameters *p = E->function ? &E->function->node->parameters : NULL;
+    for (size_t i = 0; p && i < p->count && i < E->f->body->parameter_count; i++)
+        if (E->f->body->parameters[i] == v)
+            return p->items[i].annotation != NULL;
+    return em_is_list_literal(v, &items, &count);
+}
+
+/* A list that stands for a tuple compares as a list with another such, with a tuple of the same types,
+ * and with a list that may stand for one, too. True: with a list of the program's, which a tuple never
+ * equals, or with other values: both are to be what they are in Python. */
+static bool tuples_of_unknown_length(emitter *E, em *a, em *b, const ast_node *node) {
+    if (!stands_for_tuple(*a) && !stands_for_tuple(*b))
+        return false;
+    em *list = stands_for_tuple(*a) ? a : b, *other = list == a ? b : a;
+    *other = tuple_as_list(E, *other, node);
+    const ir_type *t = other->kind == EM_VALUE ? other->value->type : NULL;
+    bool alike = t && ir_type_same_shape_of(t, list->value->type) &&
+                 (stands_for_tuple(*other) || !is_surely_list(E, other->value));
+    list->is_tuple = list->is_tuple || list->is_size;
+    return !alike;
+}
+
 ir_value *em_compare_two(emitter *E, ast_operator op, em a, em b, const ast_node *node) {
     if (a.kind == EM_ERROR || b.kind == EM_ERROR)
         return NULL;
@@ -495,7 +562,7 @@ ir_value *em_compare_two(emitter *E, ast_operator op, em a, em b, const ast_node
         return identity(E, op, a, b, node);
     a = em_enum_value(E, a, node);
     b = em_enum_value(E, b, node);
-    bool as_tuples = (a.kind == EM_VALUE && a.is_tuple) || (b.kind == EM_VALUE && b.is_tuple);
+    bool as_tuples = tuples_of_unknown_length(E, &a, &b, node);
     ir_value *x = as_tuples ? em_as_python(E, a, node) : em_ir(E, a, node, NULL);
     ir_value *y = as_tuples ? em_as_python(E, b, node) : em_ir(E, b, node, NULL);
     if (!x || !y)
@@ -507,13 +574,18 @@ ir_value *em_compare_two(emitter *E, ast_operator op, em a, em b, const ast_node
     em ex = em_value(x), ey = em_value(y);
     if (em_class_has_method(tx, compare_table[row].method)) {
         em r = em_call_method0(E, x, compare_table[row].method, &ey, 1, node);
-        return em_truth(E, r, node);
+        if (!is_not_implemented(r))
+            return em_truth(E, r, node);
     }
-    if (op == AST_NE && em_class_has_method(tx, "__eq__"))
-        return negate(E, em_truth(E, em_call_method0(E, x, "__eq__", &ey, 1, node), node), node);
+    if (op == AST_NE && em_class_has_method(tx, "__eq__")) {
+        em r = em_call_method0(E, x, "__eq__", &ey, 1, node);
+        if (!is_not_implemented(r))
+            return negate(E, em_truth(E, r, node), node);
+    }
     if (em_class_has_method(ty, compare_table[row].swapped_method)) {
         em r = em_call_method0(E, y, compare_table[row].swapped_method, &ex, 1, node);
-        return em_truth(E, r, node);
+        if (!is_not_implemented(r))
+            return em_truth(E, r, node);
     }
     if (op >= AST_LT && op <= AST_GE && tx == ty && em_class_has_method(tx, "__lt__") && op != AST_LT &&
         is_totally_ordered(E, fe_class_of(tx->class_))) {
@@ -544,8 +616,7 @@ ir_value *em_compare_two(emitter *E, ast_operator op, em a, em b, const ast_node
         return op == AST_NE ? negate(E, deep, node) : deep;
     if (em_is_set_type(tx) && em_is_set_type(ty))
         return em_set_compare(E, op, x, y, node);
-    bool key_views = (a.kind == EM_ITEMS && ts_str_is(a.name, "keys")) || (b.kind == EM_ITEMS && ts_str_is(b.name, "keys"));
-    if (key_views && (tx->kind == IR_LIST || em_is_set_type(tx)) && (ty->kind == IR_LIST || em_is_set_type(ty))) {
+    if ((is_set_view(a) || is_set_view(b)) && (tx->kind == IR_LIST || em_is_set_type(tx)) && (ty->kind == IR_LIST || em_is_set_type(ty))) {
         ir_value *p = em_set_from(E, ex, node, NULL), *q = em_set_from(E, ey, node, NULL);
         return p && q ? em_set_compare(E, op, p, q, node) : NULL;
     }

@@ -21,7 +21,8 @@ static ts_str builtin_class(const ir_type *t) {
 }
 
 static bool has_own(const ir_type *t, int depth) {
-    if (em_class_has_method(t, "__repr__") || builtin_class(t).length || em_is_set_type(t) || is_plain_dataclass(t))
+    if (em_class_has_method(t, "__repr__") || builtin_class(t).length || em_is_set_type(t) || is_plain_dataclass(t) ||
+        em_is_exception(t))
         return true;
     if (t->kind != IR_LIST && t->kind != IR_TUPLE && t->kind != IR_DICT && t->kind != IR_OPTIONAL &&
         t->kind != IR_UNION)
@@ -129,6 +130,8 @@ static ir_value *repr(emitter *E, ir_value *x, const ast_node *node, int depth) 
         em r = em_call_method0(E, x, "__repr__", NULL, 0, node);
         return r.kind == EM_VALUE ? r.value : NULL;
     }
+    if (em_is_exception(t))
+        return em_exception_repr(E, em_value(x), node);
     if (!depth || t->kind == IR_UNION) {
         EM_UNSUPPORTED(E, node, "the text of %s is not supported yet: %s", em_type_text(E, t),
                        depth ? "which __repr__ is meant is known only at run time" : "types nest too deeply");

@@ -44,10 +44,19 @@ static bool makes_entry(const emitter *E) {
            E->f->body->parameters[0]->type->class_ == root.as.object->class_->info;
 }
 
+/* A list that stands for a tuple is one for the caller, too. */
+static ir_value *returned(emitter *E, const ast_node *value) {
+    em v = em_expression(E, value, E->declared_return);
+    if (E->function && v.kind == EM_VALUE) {
+        E->function->gives_tuple |= v.is_tuple;
+        E->function->gives_size |= v.is_size;
+        E->function->gives_list |= !v.is_tuple && !v.is_size;
+    }
+    return !E->declared_return && makes_entry(E) ? em_as_python(E, v, value) : em_ir(E, v, value, E->declared_return);
+}
+
 void em_return_value(emitter *E, const ast_node *value, const ast_node *node) {
-    ir_value *v = !value                                  ? ir_build_none(&E->b)
-                  : !E->declared_return && makes_entry(E) ? em_as_python(E, em_expression(E, value, NULL), value)
-                                                          : em_expression_ir(E, value, E->declared_return);
+    ir_value *v = value ? returned(E, value) : ir_build_none(&E->b);
     if (v && E->declared_return)
         v = em_coerce(E, v, E->declared_return, 0, value ? value : node, "the returned value");
     if (!v && em_is_guessing(E) && !E->declared_return) {
@@ -223,6 +232,7 @@ void em_raise(emitter *E, const ast_node *node) {
         return;
     }
     ir_value *message = v.value ? v.value : ir_build_str(&E->b, (ts_str){"", 0});
+    em_note_arguments(E, message, v.items, v.count, node);
     em_raise_named(E, v.binding->class_->bare_name, message);
 }
 
@@ -241,10 +251,11 @@ static void emit_assert(emitter *E, const ast_node *node) {
         em_enter(E, op->regions[1]);
     }
     em_apply_facts(E, &c.if_false);
-    ir_value *message = NULL;
-    if (node->right)
-        message = em_to_str(E, em_expression(E, node->right, NULL), node->right);
-    if (!message)
+    em given = node->right ? em_expression(E, node->right, NULL) : em_error();
+    ir_value *message = node->right ? em_to_str(E, given, node->right) : NULL;
+    if (message)
+        em_note_arguments(E, message, &given, 1, node);
+    else
         message = ir_build_str(&E->b, (ts_str){"", 0});
     em_place(E, node);
     em_raise_named(E, TS_STR("AssertionError"), message);

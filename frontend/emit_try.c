@@ -181,7 +181,8 @@ static void collect_exports(emitter *E, em_attempt *t, exports *x) {
         if (s->v.kind == EM_TUPLE)
             s->v = em_value(em_ir(E, s->v, NULL, NULL));
         if (s->v.kind != EM_VALUE) {
-            s->is_set = s->v.kind == EM_BINDING || s->v.kind == EM_CLOSURE;
+            s->is_set = s->v.kind == EM_BINDING || s->v.kind == EM_CLOSURE ||
+                        (s->v.kind == EM_ITEMS && !is_inside(t, s->v.value));
             continue;
         }
         s->origin = is_inside(t, s->origin) ? NULL : s->origin;
@@ -404,30 +405,21 @@ static void try_except(emitter *E, const ast_node *node) {
 
 /* ---- finally ---- */
 
-static const ast_node *find_leaving(const ast_list *list, bool in_loop) {
-    for (size_t i = 0; i < list->count; i++) {
-        const ast_node *s = list->items[i];
-        if (s->kind == AST_FUNCTION || s->kind == AST_CLASS)
-            continue;
-        if (s->kind == AST_RETURN || (!in_loop && (s->kind == AST_BREAK || s->kind == AST_CONTINUE)))
-            return s;
-        bool loop = in_loop || s->kind == AST_FOR || s->kind == AST_WHILE;
-        const ast_node *found = find_leaving(&s->body, loop);
-        if (!found)
-            found = find_leaving(&s->orelse, in_loop);
-        if (found)
-            return found;
-    }
-    return NULL;
+/* What came before the finally: its return, break or continue, or its exception. */
+static void go_on(emitter *E, const em_attempt *t, const em_slot *flags, em_state state, const ast_node *node) {
+    memcpy(E->env.slots, flags, EM_SLOT_FIRST * sizeof *flags);
+    E->env.state = state;
+    em_env before = em_env_copy(E);
+    ir_op *op = ir_build_if(&E->b, t->ok);
+    em_branch a = {.block = op->regions[0], .env = em_env_copy(E)};
+    ir_block *here = em_enter(E, op->regions[1]);
+    em_raise_again(E, t->raised);
+    em_branch b = {.block = E->b.block, .env = E->env};
+    em_leave(E, here);
+    em_merge(E, op, &before, &a, &b, end_of(node));
 }
 
 static void try_finally(emitter *E, const ast_node *node) {
-    const ast_node *leaving = find_leaving(&node->finally_body, false);
-    if (leaving) {
-        EM_UNSUPPORTED(E, leaving, "%s in finally is not supported yet",
-                       leaving->kind == AST_RETURN ? "return" : "break or continue");
-        return;
-    }
     em_attempt *t;
     ast_node *inner = TS_NEW(E->arena, ast_node);
     *inner = *node;
@@ -452,15 +444,20 @@ static void try_finally(emitter *E, const ast_node *node) {
     em_reset_flags(E);
     E->env.state = EM_LIVE;
     em_statements(E, &node->finally_body, 0);
-    if (E->env.state == EM_UNREACHABLE)
+    if (E->env.state != EM_LIVE) /* it raises, or leaves in its own way, whatever happened */
         return;
-    memcpy(E->env.slots, flags, sizeof flags);
-    E->env.state = state;
+    if (!em_flag_is_dynamic(E, EM_SLOT_EXITED)) {
+        go_on(E, t, flags, state, node);
+        return;
+    }
     em_env before = em_env_copy(E);
-    op = ir_build_if(&E->b, t->ok);
+    op = ir_build_if(&E->b, E->env.slots[EM_SLOT_EXITED].v.value);
     a = (em_branch){.block = op->regions[0], .env = em_env_copy(E)};
-    ir_block *here = em_enter(E, op->regions[1]);
-    em_raise_again(E, t->raised);
+    ir_block *here = em_enter(E, op->regions[0]);
+    a.env.slots[EM_SLOT_EXITED].v = em_value(ir_build_bool(&E->b, true));
+    a.env.state = EM_EXITED;
+    em_enter(E, op->regions[1]);
+    go_on(E, t, flags, state, node);
     b = (em_branch){.block = E->b.block, .env = E->env};
     em_leave(E, here);
     em_merge(E, op, &before, &a, &b, end_of(node));

@@ -175,6 +175,13 @@ static bool input_fits(const ir_type *given, const ir_type *declared) {
     return declared->kind == IR_NUMBER && (given->kind == IR_INT || given->kind == IR_FLOAT);
 }
 
+/* Tuple[T, ...] is a list inside the program, and a tuple outside. */
+static bool entry_gives_tuple(fe_context *fe, const fe_class *class_, const ir_function *target, ts_str name) {
+    const fe_binding *b = !class_ && fe->scope ? fe_map_get(&fe->scope->names, name) : NULL;
+    const fe_function *f = class_ ? fe_class_method(class_, name) : b && b->kind == FE_FUNCTION ? b->function : NULL;
+    return f && target->return_type->kind == IR_LIST && em_open_tuple(fe, f->scope, f->node->third).is_tuple;
+}
+
 static ts_status make_entry(fe_context *fe, ts_str name, bool is_first) {
     ir_module *m = fe->module;
     ir_function *target = NULL;
@@ -247,7 +254,12 @@ static ts_status make_entry(fe_context *fe, ts_str name, bool is_first) {
     }
     ir_op *call = ir_build_op(&b, IR_OP_CALL, operands, count, &target->return_type, 1);
     call->function = target;
-    ir_build_return(&b, call->results, 1);
+    ir_value *result = call->results[0];
+    if (entry_gives_tuple(fe, class_, target, name)) {
+        result = ir_build_core1(&b, OP_prim_list_to_tuple, &result, 1);
+        entry->return_type = result->type;
+    }
+    ir_build_return(&b, &result, 1);
     return NULL;
 }
 

@@ -95,6 +95,7 @@ struct fe_function {
     struct em_signature *signature; /* the emitter's own */
     bool is_asked;                  /* called while its own result is not known */
     const ir_type *learned_return;  /* of one that calls itself without an annotation */
+    bool gives_list, gives_tuple, gives_size; /* what its returns gave, where the type is a list */
 };
 
 /* ---- classes ---- */

@@ -164,6 +164,8 @@ def math_nextafter(x: float, y: float) -> float:
         return math.nan
     if x == y:
         return y
+    if x - x != 0.0:
+        return math.copysign(1.7976931348623157e308, x)
     if x == 0.0:
         return math.copysign(5e-324, y)
     up = (y > x) == (x > 0.0)
@@ -317,6 +319,31 @@ def dict_pop_or_none(d, key):
     if key in d:
         return d.pop(key)
     return None
+
+
+def exception_argument(name: str, text: str) -> str:
+    """What was raised, where the exception has one argument: the text of a KeyError is its repr()."""
+    if name != "KeyError" or len(text) < 2 or (text[0] != "'" and text[0] != '"'):
+        return text
+    return text[1:-1].replace("\\\\", "\x00").replace("\\'", "'").replace("\\n", "\n").replace("\x00", "\\")
+
+
+def exception_args(raised: Optional[List[Any]], name: str, text: str) -> List[Any]:
+    if raised is not None and raised[0] == text:
+        return raised[1:]
+    if text == "":
+        return []
+    return [exception_argument(name, text)]
+
+
+def exception_repr(name: str, args: List[Any]) -> str:
+    return name + "(" + ", ".join([repr(a) for a in args]) + ")"
+
+
+def exception_text_repr(name: str, text: str) -> str:
+    if name == "KeyError" or text == "":
+        return f"{name}({text})"
+    return f"{name}({text!r})"
 
 
 def zip_star(rows):

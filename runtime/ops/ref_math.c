@@ -127,6 +127,18 @@ KERNEL(math_log_base) {
         outs[0] = rt_float(r);                                                                     \
         return NULL;                                                                               \
     }
+/* math.pow knows floats only, and 0 to a negative power is outside its domain. */
+KERNEL(math_mathpow) {
+    rt_number a, b;
+    TS_TRY(rt_number_of(args[0], &a));
+    TS_TRY(rt_number_of(args[1], &b));
+    double r = pow(a.f, b.f);
+    if (isfinite(a.f) && isfinite(b.f) && !isfinite(r))
+        return isnan(r) || a.f == 0 ? domain_error() : range_error();
+    outs[0] = rt_float(r);
+    return NULL;
+}
+
 FUNCTION2(fmod, fmod(a.f, b.f))
 FUNCTION2(mathremainder, remainder(a.f, b.f))
 FUNCTION2(atan2, atan2(a.f, b.f))

@@ -284,6 +284,10 @@ static ts_status complex_power(rt_number a, rt_number b, rt_value *out) {
     return rt_complex_make(length * cos(phase), length * sin(phase), out);
 }
 
+static ts_status zero_to_a_negative(void) {
+    return ts_raise("ZeroDivisionError", "0.0 cannot be raised to a negative power");
+}
+
 /* The registry's rows give float; a negative base with a fraction gives NaN as there (eager
  * Python's complex result has no place in the static type). */
 KERNEL(number_pow) {
@@ -293,7 +297,7 @@ KERNEL(number_pow) {
     if (kind == NUMBER_COMPLEX)
         return complex_power(a, b, outs);
     if (a.f == 0 && b.f < 0)
-        return ts_raise("ZeroDivisionError", "0.0 cannot be raised to a negative power");
+        return zero_to_a_negative();
     int64_t whole;
     if (kind == NUMBER_INT && b.i >= 0 && int_power(a.i, b.i, &whole)) {
         outs[0] = rt_float((double)whole);
@@ -308,6 +312,8 @@ KERNEL(number_pow) {
 
 KERNEL(number_pow_int) {
     int64_t r;
+    if (args[1].as.i < 0 && args[0].as.i == 0)
+        return zero_to_a_negative();
     if (args[1].as.i < 0)
         return ts_raise("ValueError", "negative exponent of an int power");
     if (!int_power(args[0].as.i, args[1].as.i, &r))
