@@ -179,8 +179,6 @@ static const mistake mistakes[] = {
     {"def g(a: int) -> int:\n    return a\ndef f():\n    return g()\n", 4, "argument 'a' is missing"},
     {"def f():\n    return 'a' + 1\n", 2, "no overload of add takes (str, int)"},
     {"def f():\n    a, b = (1, 2, 3)\n    return a\n", 2, "expected 2 values to unpack, found 3"},
-    {"def f():\n    try:\n        pass\n    finally:\n        return 1\n", 5,
-     "return in finally is not supported yet"},
     {"def f() -> int:\n    return 'x'\n", 2, "expected int for the returned value, found str"},
     {"def f():\n    raise 3\n", 2, "expected an exception to raise"},
     {"def f():\n    break\n", 2, "break outside a loop"},
