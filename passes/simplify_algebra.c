@@ -11,6 +11,7 @@
  *   _convolution(..., transposed, ...)   =>  conv1d to conv3d, conv_transpose1d to 3d
  *   x * max(n, f), an int and a float    =>  x * float(max(n, f)) where x has floats
  *   the same on ints: n + 0, n * 1, n - 0, n // 1
+ *   if c {yield n - k} else {yield n}    =>  n - (if c {yield k} else {yield 0}); n + k alike
  *
  * A result that was fresh memory and becomes its operand must not be written, nor its operand, nor
  * handed to the caller. Views stay views of the same memory, so for them nothing changes. */
@@ -459,7 +460,52 @@ static bool use_float(simplifier *s, ir_op *op) {
     return true;
 }
 
+/* ---- branches ---- */
+
+/* The sum or difference that is all a branch computes, where it yields it as its result i. */
+static ir_op *only_sum(const ir_block *b, size_t i) {
+    ir_op *sum = b->last->operands[i]->def;
+    if ((!is_op(sum, "add.int") && !is_op(sum, "sub.int")) || sum->block != b ||
+        sum->results[0]->use_count != 1)
+        return NULL;
+    for (const ir_op *op = b->first; op != b->last; op = op->next)
+        if (op != sum && op->opcode != IR_OP_CONST)
+            return NULL;
+    return sum;
+}
+
+static bool is_empty(const ir_block *b) {
+    for (const ir_op *op = b->first; op != b->last; op = op->next)
+        if (op->opcode != IR_OP_CONST)
+            return false;
+    return true;
+}
+
+/* A branch is left that only chooses: its condition then costs a processor no guess. */
+static void choose_term(simplifier *s, ir_op *op) {
+    for (int side = 0; side < 2; side++) {
+        ir_block *with = op->regions[side], *without = op->regions[1 - side];
+        for (size_t i = 0; i < op->result_count && is_empty(without); i++) {
+            ir_op *sum = only_sum(with, i);
+            if (!sum || sum->operands[0] != without->last->operands[i])
+                continue;
+            ir_builder b = pass_before(s->m, without->last);
+            ir_value *x = sum->operands[0];
+            ir_op_set_operand(s->m, without->last, i, ir_build_int(&b, 0));
+            ir_op_set_operand(s->m, with->last, i, sum->operands[1]);
+            ir_op_move_before(sum, op->next);
+            pass_replace(s->m, op->results[i], sum->results[0]);
+            ir_op_set_operand(s->m, sum, 0, x);
+            ir_op_set_operand(s->m, sum, 1, op->results[i]);
+            pass_count(s->ctx, "branches", 1);
+            break;
+        }
+    }
+}
+
 static void simplify(simplifier *s, ir_op *op) {
+    if (op->opcode == IR_OP_IF)
+        choose_term(s, op);
     if (op->opcode != IR_OP_CORE || op->result_count != 1)
         return;
     (void)(drop_neutral(s, op) || drop_neutral_int(s, op) || expand_power(s, op) ||
