@@ -243,6 +243,11 @@ def main(folder):
         code = run(TSC, script, "-o", "-", "--emit=tsm", stdout=f)[0]
     check("artifact to a redirected output", code == 0 and os.path.islink("/dev/stdout") and
           open(here("redirected.tsm"), "rb").read(4) == b"\x89TSM")
+    with open(here("two.txt"), "wb") as f: # behind what the file holds already
+        for _ in range(2):
+            run(TSC, script, "-o", "-", "--emit=tsir", stdout=f)
+    once = run(TSC, script, "-o", "-", "--emit=tsir")[1]
+    check("text to a redirected output, twice", once and open(here("two.txt")).read() == once * 2)
 
     with open(here("scaled.py"), "w") as f:
         f.write("import torch\nfrom torch import nn\nclass M(nn.Module):\n    def forward(self, x: torch.Tensor, s: float):\n"

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -101,9 +102,29 @@ static bool write_parts(int fd, const ts_file_part *parts, size_t count) {
     return done;
 }
 
+/* The descriptor that a path like /dev/stdout names, or -1. Opened anew it would write from the file's start. */
+static int open_descriptor(const char *path) {
+    static const char *const folders[] = {"/dev/fd/", "/proc/self/fd/"};
+    if (strcmp(path, "/dev/stdout") == 0)
+        return STDOUT_FILENO;
+    if (strcmp(path, "/dev/stderr") == 0)
+        return STDERR_FILENO;
+    for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++) {
+        size_t length = strlen(folders[i]);
+        char *end;
+        if (strncmp(path, folders[i], length) != 0 || path[length] < '0' || path[length] > '9')
+            continue;
+        long number = strtol(path + length, &end, 10);
+        return *end == '\0' && number <= INT_MAX ? (int)number : -1;
+    }
+    return -1;
+}
+
 /* A device, a pipe: nothing that could be replaced by renaming. */
 static ts_status write_in_place(const char *path, const ts_file_part *parts, size_t count) {
-    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    int named = open_descriptor(path);
+    fflush(stdout); /* what was printed before stands before */
+    int fd = named >= 0 ? fcntl(named, F_DUPFD_CLOEXEC, 0) : open(path, O_WRONLY | O_CLOEXEC);
     if (fd < 0)
         return io_error(path, "open");
     ts_status status = write_parts(fd, parts, count) ? NULL : io_error(path, "write");
