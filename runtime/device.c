@@ -84,6 +84,27 @@ static ts_status open_device(tsrt_session *s, ts_str name, int index) {
     return load_code(s, d);
 }
 
+/* "cuda:1": the name, and the number behind it. */
+static ts_status split_index(ts_str *device, int *out_index) {
+    const char *colon = device->length ? memchr(device->data, ':', device->length) : NULL;
+    *out_index = 0;
+    if (!colon)
+        return NULL;
+    ts_str whole = *device;
+    device->length = (size_t)(colon - device->data);
+    size_t digits = 0;
+    for (const char *p = colon + 1; p < whole.data + whole.length; p++, digits++) {
+        if (*p < '0' || *p > '9' || digits == 4)
+            digits = whole.length;
+        else
+            *out_index = 10 * *out_index + (*p - '0');
+    }
+    if (digits == 0 || digits > 4)
+        return ts_error_make(TS_ERR_INVALID_INPUT, "device '%.*s': expected a number from 0 behind ':'",
+                             TS_STR_ARG(whole));
+    return NULL;
+}
+
 ts_status rt_device_open(tsrt_session *s, const char *device, bool may_fall_back) {
     ts_str target = model_target(s->model);
     ts_str wanted = device ? ts_str_of(device) : target;
@@ -91,14 +112,13 @@ ts_status rt_device_open(tsrt_session *s, const char *device, bool may_fall_back
     if (is_auto)
         wanted = target;
     int index = 0;
-    const char *colon = wanted.length ? memchr(wanted.data, ':', wanted.length) : NULL;
-    if (colon) {
-        index = atoi(colon + 1);
-        wanted.length = (size_t)(colon - wanted.data);
-    }
+    TS_TRY(split_index(&wanted, &index));
     if (ts_str_is(wanted, "cpu"))
         return NULL;
     ts_status status;
+    if (device && !be_find(wanted))
+        return ts_error_make(TS_ERR_INVALID_INPUT, "device '%.*s' is unknown; there are: cpu, cuda, "
+                             "opencl, auto", TS_STR_ARG(wanted));
     if (ts_str_equal(wanted, target))
         status = open_device(s, wanted, index);
     else

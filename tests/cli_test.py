@@ -316,6 +316,26 @@ def main(folder):
           r[1]["result"]["tensor"]["data"] == [2.0, 3.0], err)
     expect("unknown entry", run(TSRUN, model, "--entry", "forwrd", "--inputs", inputs), 1, "did you mean 'forward'?")
     expect("missing input", run(TSRUN, model), 1, "input x")
+    code, out, err = run(TSRUN, model, "--inputs", inputs, "--output-args", here("r.json"))
+    result = json.load(open(here("r.json")))
+    json.dump([result, 4], open(args, "w"))
+    code, out, err = run(TSRUN, model, "--args", args)
+    check("a result is an argument", code == 0 and json.loads(out.split("\n", 1)[1])["tensor"]["data"] == [7.0, 8.0], out + err)
+    for text, message in (('{"a": 1}', "expected a list of arguments"), ('[{"tensor": [1]}]', "takes the name of one"),
+                          ('[{"tensor": {"dtype": "float32", "shape": [2], "data": [1]}}]', "holds 2 elements, its data 1"),
+                          ('[{"tensor": {"dtype": "uint8", "shape": [1], "data": [256]}}]', "does not fit uint8"),
+                          ('[{"tensor": {"dtype": "float16", "shape": [0], "data": []}}]', "does not fit a tree")):
+        open(args, "w").write(text)
+        expect("refused: " + text, run(TSRUN, model, "--args", args), 1, message)
+    open(args, "w").write('[{"tensor": {"dtype": "float32", "shape": [2], "data": ["inf", {"float": "nan"}]}}]')
+    expect("infinities in place", run(TSRUN, model, "--args", args), 0, '[{"float": "inf"}, {"float": "nan"}]')
+    for words in (["bench", model, "--output", here("o.st")], ["bench", model, "--profile", here("p.json")],
+                  ["info", model, "--inputs", inputs], [model, "--runs", "3"], [model, "--verify"]):
+        expect("an option out of place: " + " ".join(words[:2]), run(TSRUN, *words), 2, "is no option of tsrun")
+    for device, message in (("foo", "there are: cpu, cuda"), ("cuda:x", "expected a number"), ("cuda:", "expected a number"),
+                            ("cuda", "compile it with --target cuda")):
+        expect("device " + device, run(TSRUN, model, "--inputs", inputs, "--device", device), 1, message)
+    expect("bad limit", run(TSRUN, model, "--memory-limit", "4K"), 2, "whole number")
     expect("bad threads", run(TSRUN, model, "--threads", "many"), 2, "whole number")
     expect("foreign file", run(TSRUN, script), 1)
     expect("info", run(TSRUN, "info", model, "--verify"), 0, "verified")

@@ -65,6 +65,12 @@ ts_status tsrun_json_load(const char *path, json_t **out) TS_WARN_UNUSED;
 ts_status tsrun_json_write(const char *path, const json_t *tree, unsigned digits)
     TS_WARN_UNUSED;
 
+/* ---- numbers and tensors in trees (tsrun_inline.c) ---- */
+json_t *tsrun_float_tree(double f);
+ts_status tsrun_float_read(const json_t *j, double *out) TS_WARN_UNUSED;
+ts_status tsrun_inline_read(const json_t *j, tsrt_value **out) TS_WARN_UNUSED;
+ts_status tsrun_inline_write(const tsrt_value *tensor, json_t **out) TS_WARN_UNUSED;
+
 /* ---- the model (tsrun_main.c) ---- */
 typedef struct tsrun_model {
     tsrt_model *model;

@@ -188,6 +188,15 @@ typedef struct run {
     json_t *results;
 } run;
 
+/* A call as an object without arguments names its entry, and nothing else. */
+static ts_status name_alone(const json_t *tree) {
+    size_t known = json_object_get(tree, "entry") != NULL;
+    return json_object_size(tree) == known
+               ? NULL
+               : ts_error_make(TS_ERR_INVALID_INPUT, "--args: expected a list of arguments, "
+                               "{\"args\": [...]} or {\"calls\": [...]}");
+}
+
 static ts_status read_call(run *r, const json_t *tree, const char *entry, call *out) {
     const json_t *list = tree;
     if (json_is_object(tree)) {
@@ -200,7 +209,7 @@ static ts_status read_call(run *r, const json_t *tree, const char *entry, call *
     }
     TS_TRY(tsrun_find_entry(&r->m, entry, &out->entry));
     if (!list)
-        return NULL;
+        return name_alone(tree);
     return tsrun_arguments_read(list, &r->inputs, &out->arguments);
 }
 
@@ -404,11 +413,34 @@ static bool answer(const options *line, bool *out_failed) {
     return true;
 }
 
+/* What the command would not look at is a mistake of whoever typed it. */
+static ts_status check_place(const options *line, const char *command, const char *const *names) {
+    for (; *names; names++)
+        if (options_has(line, *names))
+            return ts_error_make(TS_ERR_INVALID_INPUT, "%s is no option of %s", *names, command);
+    return NULL;
+}
+
+static ts_status check_places(const options *line, bool is_bench, bool is_info) {
+    static const char *const of_runs[] = {"--output", "--output-args", "--repeat", "--profile", NULL};
+    static const char *const of_bench[] = {"--warmup", "--runs", "--json", NULL};
+    static const char *const of_both[] = {"--entry", "--inputs", "--args", "--threads",
+                                          "--memory-limit", "--device", "--fallback", "--seed", NULL};
+    static const char *const of_info[] = {"--verify", NULL};
+    const char *command = is_bench ? "tsrun bench" : is_info ? "tsrun info" : "tsrun MODEL.tsm";
+    if (is_bench || is_info)
+        TS_TRY(check_place(line, command, of_runs));
+    if (!is_bench)
+        TS_TRY(check_place(line, command, of_bench));
+    return check_place(line, command, is_info ? of_both : of_info);
+}
+
 /* Numbers are checked before anything is opened: a wrong one is a wrong command line. */
 static ts_status check_line(const options *line) {
     int64_t n = 0;
     TS_TRY(options_number(line, "--threads", 1, 1024, &n));
     TS_TRY(options_number(line, "--seed", INT64_MIN, INT64_MAX, &n));
+    TS_TRY(options_number(line, "--memory-limit", 1, INT64_MAX, &n));
     TS_TRY(options_number(line, "--repeat", 1, 1000000000, &n));
     TS_TRY(options_number(line, "--warmup", 0, 1000000, &n));
     TS_TRY(options_number(line, "--runs", 1, 10000000, &n));
@@ -434,6 +466,8 @@ int main(int argc, char **argv) {
     ts_status status = options_parse(rows, ROW_COUNT, argc - shift, argv + shift, &line);
     if (!status && !answer(&line, &failed_output)) {
         status = check_line(&line);
+        if (!status)
+            status = check_places(&line, is_bench, is_info);
         if (status) {
             is_usage = true;
         } else if (is_info) {

@@ -1,10 +1,6 @@
-/* tools/tsrun_tree.c - arguments and results as JSON trees (docs/design.md, command lines):
- * numbers, strings, booleans, null, {"tensor": NAME}, {"list": []}, {"tuple": []},
- * {"dict": [[k, v]]}, {"float": "inf"}, {"complex": [re, im]},
- * {"quantized": {"ints": NAME, "scale": s, "zero_point": z, "dtype": T}}, {"device": "cpu"}. */
+/* tools/tsrun_tree.c - arguments and results as JSON trees (docs/inputs.md lists the forms). */
 #include "tools/tsrun.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -72,31 +68,11 @@ static ts_status read_dict(const json_t *array, tsrun_inputs *inputs, int depth,
     return status;
 }
 
-static ts_status read_double(const json_t *j, double *out) {
-    const char *text = json_string_value(j);
-    if (json_is_number(j)) {
-        *out = json_number_value(j);
-        return NULL;
-    }
-    static const struct {
-        const char *text;
-        double value;
-    } names[] = {{"inf", INFINITY}, {"-inf", -INFINITY}, {"nan", NAN}, {"-nan", -NAN}};
-    for (size_t i = 0; text && i < sizeof names / sizeof *names; i++)
-        if (strcmp(text, names[i].text) == 0) {
-            *out = names[i].value;
-            return NULL;
-        }
-    char *end = NULL;
-    *out = text ? strtod(text, &end) : 0;
-    return text && end != text && !*end ? NULL : bad("expected a number, \"inf\" or \"nan\"");
-}
-
 static ts_status read_quantized(const json_t *j, tsrun_inputs *inputs, tsrt_value **out) {
     const char *name = json_string_value(json_object_get(j, "ints"));
     const char *type = json_string_value(json_object_get(j, "dtype"));
     double scale = 0;
-    TS_TRY(read_double(json_object_get(j, "scale"), &scale));
+    TS_TRY(tsrun_float_read(json_object_get(j, "scale"), &scale));
     const safetensors_entry *e = name ? tsrun_inputs_find(inputs, ts_str_of(name)) : NULL;
     int dtype = type ? tsrt_dtype_parse(type) : -1;
     if (!e || dtype < 0 || !json_is_integer(json_object_get(j, "zero_point")))
@@ -120,9 +96,8 @@ static ts_status read_object(const json_t *j, tsrun_inputs *inputs, int depth, t
     const char *key = json_object_iter_key(first);
     const json_t *v = json_object_iter_value(first);
     if (strcmp(key, "tensor") == 0) {
-        if (!json_is_string(v))
-            return bad("tensor needs the name of one");
-        return tsrun_inputs_get(inputs, ts_str_of(json_string_value(v)), out);
+        return json_is_string(v) ? tsrun_inputs_get(inputs, ts_str_of(json_string_value(v)), out)
+                                 : tsrun_inline_read(v, out);
     }
     if (strcmp(key, "list") == 0 || strcmp(key, "tuple") == 0)
         return read_sequence(v, inputs, key[0] == 't', depth, out);
@@ -130,15 +105,15 @@ static ts_status read_object(const json_t *j, tsrun_inputs *inputs, int depth, t
         return read_dict(v, inputs, depth, out);
     if (strcmp(key, "float") == 0) {
         double f = 0;
-        TS_TRY(read_double(v, &f));
+        TS_TRY(tsrun_float_read(v, &f));
         return tsrun_status(tsrt_value_make_float(f, out));
     }
     if (strcmp(key, "complex") == 0) {
         double re = 0, im = 0;
         if (json_array_size(v) != 2)
             return bad("complex needs [re, im]");
-        TS_TRY(read_double(json_array_get(v, 0), &re));
-        TS_TRY(read_double(json_array_get(v, 1), &im));
+        TS_TRY(tsrun_float_read(json_array_get(v, 0), &re));
+        TS_TRY(tsrun_float_read(json_array_get(v, 1), &im));
         return tsrun_status(tsrt_value_make_complex(re, im, out));
     }
     if (strcmp(key, "quantized") == 0)
@@ -195,70 +170,6 @@ typedef struct tree_writer {
 
 static ts_status write_tree(const tree_writer *w, const tsrt_value *v, int depth, json_t **out);
 
-static json_t *float_tree(double f) {
-    if (isfinite(f))
-        return json_real(f);
-    return json_pack("{s:s}", "float", isnan(f) ? "nan" : f > 0 ? "inf" : "-inf");
-}
-
-/* Elements of a tensor in place, as nested lists would be: a flat list with its shape. */
-static ts_status inline_tensor(const tsrt_value *v, json_t **out) {
-    tsrt_value *dense = NULL;
-    TS_TRY(tsrun_status(tsrt_value_contiguous(v, &dense)));
-    tsrt_tensor_view view = {.size = sizeof view};
-    ts_status status = tsrun_status(tsrt_value_view_tensor(dense, &view));
-    json_t *data = json_array(), *shape = json_array();
-    for (int i = 0; !status && i < view.rank; i++)
-        json_array_append_new(shape, json_integer(view.sizes[i]));
-    size_t width = status ? 0 : tsrt_dtype_bytes(view.dtype);
-    for (int64_t i = 0; !status && i < view.element_count; i++) {
-        const char *p = (const char *)view.data + (size_t)i * width;
-        int64_t n = 0;
-        double d = 0;
-        float f = 0;
-        switch (view.dtype) {
-        case TSRT_FLOAT32: memcpy(&f, p, 4); json_array_append_new(data, float_tree((double)f)); break;
-        case TSRT_FLOAT64: memcpy(&d, p, 8); json_array_append_new(data, float_tree(d)); break;
-        case TSRT_BOOL8: json_array_append_new(data, json_boolean(*p)); break;
-        case TSRT_UINT8:
-        case TSRT_QUINT8: json_array_append_new(data, json_integer((unsigned char)*p)); break;
-        case TSRT_INT8:
-        case TSRT_QINT8: json_array_append_new(data, json_integer((signed char)*p)); break;
-        case TSRT_INT16: {
-            int16_t s = 0;
-            memcpy(&s, p, 2);
-            json_array_append_new(data, json_integer(s));
-            break;
-        }
-        case TSRT_INT32:
-        case TSRT_QINT32: {
-            int32_t s = 0;
-            memcpy(&s, p, 4);
-            json_array_append_new(data, json_integer(s));
-            break;
-        }
-        case TSRT_INT64: memcpy(&n, p, 8); json_array_append_new(data, json_integer(n)); break;
-        case TSRT_FLOAT16:
-        case TSRT_BFLOAT16:
-        case TSRT_COMPLEX32:
-        case TSRT_COMPLEX64:
-        case TSRT_COMPLEX128:
-            status = ts_error_make(TS_ERR_INVALID_INPUT, "a %s tensor does not fit a tree: give "
-                                   "--output FILE.safetensors", tsrt_dtype_name(view.dtype));
-            break;
-        }
-    }
-    if (status) {
-        json_decref(data);
-        json_decref(shape);
-    } else {
-        *out = json_pack("{s:{s:s,s:o,s:o}}", "tensor", "dtype", tsrt_dtype_name(view.dtype),
-                         "shape", shape, "data", data);
-    }
-    tsrt_value_release(dense);
-    return status;
-}
-
 static ts_status write_tensor(const tree_writer *w, const tsrt_value *v, json_t **out) {
     double scale = 0;
     int64_t zero_point = 0;
@@ -266,7 +177,7 @@ static ts_status write_tensor(const tree_writer *w, const tsrt_value *v, json_t 
     bool is_quantized = plain == NULL;
     tsrt_status_release(plain);
     if (!w->outputs)
-        return inline_tensor(v, out);
+        return tsrun_inline_write(v, out);
     char name[128];
     snprintf(name, sizeof name, "%s%zu", w->prefix, (*w->next)++);
     TS_TRY(tsrun_outputs_add(w->outputs, name, v));
@@ -277,7 +188,7 @@ static ts_status write_tensor(const tree_writer *w, const tsrt_value *v, json_t 
     tsrt_tensor_view view = {.size = sizeof view};
     TS_TRY(tsrun_status(tsrt_value_view_tensor(v, &view)));
     *out = json_pack("{s:{s:s,s:o,s:I,s:s}}", "quantized", "ints", name, "scale",
-                     float_tree(scale), "zero_point", (json_int_t)zero_point, "dtype",
+                     tsrun_float_tree(scale), "zero_point", (json_int_t)zero_point, "dtype",
                      tsrt_dtype_name(view.dtype));
     return NULL;
 }
@@ -331,12 +242,12 @@ static ts_status write_tree(const tree_writer *w, const tsrt_value *v, int depth
         *out = json_integer(tsrt_value_int(v));
         break;
     case TSRT_FLOAT:
-        *out = float_tree(tsrt_value_float(v));
+        *out = tsrun_float_tree(tsrt_value_float(v));
         break;
     case TSRT_COMPLEX: {
         double re = 0, im = 0;
         tsrt_value_complex(v, &re, &im);
-        *out = json_pack("{s:[o,o]}", "complex", float_tree(re), float_tree(im));
+        *out = json_pack("{s:[o,o]}", "complex", tsrun_float_tree(re), tsrun_float_tree(im));
         break;
     }
     case TSRT_STR: {

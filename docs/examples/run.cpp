@@ -1,6 +1,6 @@
-// The same as run.c with owners that release by themselves.
+// Runs a model of one input, float32[1,3], with owners that release by themselves.
 //
-//     c++ run.cpp -ltsrt -o run && ./run model.tsm
+//     c++ -Iruntime docs/examples/run.cpp -Lbuild/lib -ltsrt -Wl,-rpath,build/lib -o run && ./run model.tsm
 #include <iostream>
 #include <memory>
 #include <stdexcept>
