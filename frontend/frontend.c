@@ -130,6 +130,8 @@ static const ir_type *input_type(fe_context *fe, ts_str entry, bool is_first, ts
     return *status ? NULL : type;
 }
 
+static const char *given_by(const fe_input_type *in) { return in->is_example ? "--example" : "--input"; }
+
 static ts_status check_inputs(fe_context *fe, ts_str entry, bool is_first, const ir_function *f,
                               size_t skip) {
     size_t in_order = 0;
@@ -139,8 +141,8 @@ static ts_status check_inputs(fe_context *fe, ts_str entry, bool is_first, const
             continue;
         if (!in->name.length) {
             if (skip + ++in_order > f->body->parameter_count)
-                return ts_error_make(TS_ERR_INVALID_INPUT, "--input gives %zu types in order, but "
-                                     "%.*s has %zu parameters", in_order, TS_STR_ARG(entry),
+                return ts_error_make(TS_ERR_INVALID_INPUT, "%s gives %zu types in order, but "
+                                     "%.*s has %zu parameters", given_by(in), in_order, TS_STR_ARG(entry),
                                      f->body->parameter_count - skip);
             continue;
         }
@@ -148,8 +150,8 @@ static ts_status check_inputs(fe_context *fe, ts_str entry, bool is_first, const
         for (size_t k = skip; k < f->body->parameter_count; k++)
             found = found || ts_str_equal(f->parameter_names[k], in->name);
         if (!found)
-            return ts_error_make(TS_ERR_INVALID_INPUT, "--input names '%.*s', but %.*s has no such parameter",
-                                 TS_STR_ARG(in->name), TS_STR_ARG(entry));
+            return ts_error_make(TS_ERR_INVALID_INPUT, "%s names '%.*s', but %.*s has no such parameter",
+                                 given_by(in), TS_STR_ARG(in->name), TS_STR_ARG(entry));
     }
     return NULL;
 }

@@ -227,6 +227,11 @@ def main(folder):
     expect("missing file", run(TSC, here("nope.py")), 1, "No such file")
     expect("output is a folder", run(TSC, script, "-o", folder), 1, "folder")
     expect("output is the input", run(TSC, script, "-o", script), 2, "replace the input")
+    expect("report is the input", run(TSC, script, "-o", here("n.tsm"), "--report", script), 2, "replace the input")
+    expect("report is the output", run(TSC, script, "-o", here("n.tsm"), "--report", here("n.tsm")), 2, "two outputs")
+    expect("a cache that is a file", run(TSC, script, "-o", here("n.tsm"), "--cache", script), 1, "is no folder")
+    expect("architecture without CUDA", run(TSC, script, "-o", here("n.tsm"), "--cuda-arch=sm_80"), 2, "--target=cuda")
+    expect("tune to a pipe", run(TSC, script, "-o", "-", "--emit=tsm", "--tune"), 2, "--tune-cache")
     expect("disk full", run(TSC, script, "-o", "/dev/full"), 1, "No space left")
     broken = here("broken.py")
     with open(broken, "w") as f:
@@ -259,6 +264,9 @@ def main(folder):
     # tsrun
     model, inputs, args = here("add.tsm"), here("x.safetensors"), here("a.json")
     expect("compile", run(TSC, script, "-o", model, "--input", "x:float32[N]"), 0)
+    expect("a compiled model as input", run(TSC, model, "-o", here("n.tsm")), 1, "tsrun runs it")
+    expect("an example of no parameter", run(TSC, script, "--example", here("scaled.st"), "-o", here("n.tsm")), 1,
+           "--example names 's'")
     check("reproducible", run(TSC, script, "-o", here("again.tsm"), "--input", "x:float32[N]")[0] == 0 and
           open(model, "rb").read() == open(here("again.tsm"), "rb").read())
     layers = here("layers.py")

@@ -124,8 +124,11 @@ static void print_text(void *user, ts_str text) {
 }
 
 static ts_status make_folder(const char *option, const char *path) {
+    struct stat info;
     if (mkdir(path, 0777) != 0 && errno != EEXIST)
         return ts_error_make(TS_ERR_IO, "%s: cannot make %s: %s", option, path, strerror(errno));
+    if (stat(path, &info) != 0 || !S_ISDIR(info.st_mode))
+        return ts_error_make(TS_ERR_IO, "%s: %s is no folder", option, path);
     return NULL;
 }
 
@@ -367,12 +370,7 @@ static ts_status read_output(driver *d, const char *input) {
                                            [TSC_EMIT_PTX] = ".ptx", [TSC_EMIT_OPENCL] = ".cl"};
     tsc_emit emit = d->compile.emit;
     bool is_text = emit == TSC_EMIT_TSIR || emit == TSC_EMIT_AST || emit == TSC_EMIT_NOTHING;
-    if (d->compile.output) {
-        const char *const inputs[] = {input, options_get(&d->line, "--weights"),
-                                      options_get(&d->line, "--example")};
-        return options_keep_inputs(d->compile.output, inputs, 3);
-    }
-    if (is_text)
+    if (d->compile.output || is_text)
         return NULL;
     const char *slash = strrchr(input, '/'), *name = slash ? slash + 1 : input;
     const char *dot = strrchr(name, '.');
@@ -386,11 +384,32 @@ static ts_status read_output(driver *d, const char *input) {
     return NULL;
 }
 
+/* No file that is written may be one that is read, or another one that is written. */
+static ts_status check_outputs(const driver *d, const char *input) {
+    const char *const files[] = {input, options_get(&d->line, "--weights"),
+                                 options_get(&d->line, "--example"), d->compile.output,
+                                 d->compile.report, d->compile.tune_cache};
+    enum { INPUTS = 3, FILES = sizeof files / sizeof *files };
+    for (size_t i = INPUTS; i < FILES; i++)
+        TS_TRY(options_keep_inputs(files[i], files, INPUTS));
+    for (size_t i = INPUTS; i < FILES; i++)
+        for (size_t k = INPUTS; k < i; k++)
+            if (files[i] && files[k] && strcmp(files[i], files[k]) == 0)
+                return ts_error_make(TS_ERR_INVALID_INPUT, "two outputs would be written to %s",
+                                     files[i]);
+    return NULL;
+}
+
 static ts_status read_target(driver *d) {
     static const char *const targets[] = {"cpu", "cuda", "opencl", NULL};
     const char *target = options_get(&d->line, "--target");
     d->compile.cuda_arch = ts_str_of(options_get(&d->line, "--cuda-arch"));
     d->compile.nvrtc_path = ts_str_of(options_get(&d->line, "--nvrtc"));
+    bool is_cuda = d->compile.emit == TSC_EMIT_CUDA || d->compile.emit == TSC_EMIT_PTX ||
+                   (target && strcmp(target, "cuda") == 0);
+    if (!is_cuda && (options_has(&d->line, "--cuda-arch") || options_has(&d->line, "--nvrtc")))
+        return ts_error_make(TS_ERR_INVALID_INPUT, "%s is for --target=cuda",
+                             options_has(&d->line, "--nvrtc") ? "--nvrtc" : "--cuda-arch");
     if (!target || strcmp(target, "cpu") == 0)
         return NULL;
     if (strcmp(target, "cuda") != 0 && strcmp(target, "opencl") != 0)
@@ -410,6 +429,8 @@ static ts_status read_tuning(driver *d) {
         d->compile.tune_cache = cache;
         return NULL;
     }
+    if (strcmp(d->compile.output, "/dev/stdout") == 0)
+        return ts_error_make(TS_ERR_INVALID_INPUT, "--tune beside -o - needs --tune-cache FILE");
     size_t size = strlen(d->compile.output) + sizeof ".tune";
     d->tune_cache = malloc(size);
     if (!d->tune_cache)
@@ -468,14 +489,15 @@ static ts_status read_options(driver *d) {
     d->compile.cache = options_get(line, "--cache");
     if (d->compile.cache)
         TS_TRY(make_folder("--cache", d->compile.cache));
+    TS_TRY(read_passes(d));
+    TS_TRY(read_emit(d));
     TS_TRY(read_target(d));
     TS_TRY(read_inputs(d));
     TS_TRY(read_precision(d));
     TS_TRY(read_levels(d));
-    TS_TRY(read_passes(d));
-    TS_TRY(read_emit(d));
     TS_TRY(read_output(d, input));
-    return read_tuning(d);
+    TS_TRY(read_tuning(d));
+    return check_outputs(d, input);
 }
 
 /* build/docs/ops.md is this text. */

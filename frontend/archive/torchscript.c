@@ -16,7 +16,7 @@ fe_file_kind fe_file_kind_of(ts_str bytes, const char **out_what) {
     } known[] = {{"\177ELF", 4, "an ELF file"},     {"\037\213", 2, "a gzip file"},
                  {"\375" "7zXZ", 5, "an xz file"},  {"BZh", 3, "a bzip2 file"},
                  {"\211PNG", 4, "a PNG image"},     {"GGUF", 4, "a GGUF file"},
-                 {"\211HDF", 4, "an HDF5 file"},    {"TSM", 3, "a compiled model (.tsm)"},
+                 {"\211HDF", 4, "an HDF5 file"},    {"\211TSM", 4, "a compiled model: tsrun runs it"},
                  {"\x28\xb5\x2f\xfd", 4, "a zstd file"}};
     *out_what = "an empty file";
     if (bytes.length == 0)
