@@ -139,16 +139,25 @@ static ts_status member_storage(fe_records *r, fe_zip_member *member, rt_dtype d
     return NULL;
 }
 
+/* The digits of a key: all of it, or what stands before ".storage", as constants that are shared with
+ * bytecode.pkl have it. 0 where it is of no known form. */
+static size_t key_digits(ts_str key) {
+    const size_t suffix = sizeof ".storage" - 1;
+    size_t digits = 0;
+    while (digits < key.length && key.data[digits] >= '0' && key.data[digits] <= '9')
+        digits++;
+    bool is_known = digits == key.length || (digits + suffix == key.length &&
+                                             memcmp(key.data + digits, ".storage", suffix) == 0);
+    return is_known && digits <= 20 ? digits : 0;
+}
+
 static ts_status record_storage(fe_records *r, const node *id, ts_str key, rt_dtype dtype,
                                 int64_t count, rt_storage **out) {
-    for (size_t i = 0; i < key.length; i++)
-        if (key.data[i] < '0' || key.data[i] > '9')
-            return bad(id, "the key of a storage is not made of digits");
-    if (key.length == 0 || key.length > 20)
-        return bad(id, "the key of a storage has no or too many digits");
+    if (!key_digits(key))
+        return bad(id, "the key of a storage is not made of up to 20 digits");
     if (r->find)
         return r->find(r->user, key, dtype, count, out);
-    char name[FE_ZIP_MAX_NAME + 24];
+    char name[FE_ZIP_MAX_NAME + 32];
     if (r->folder.length > FE_ZIP_MAX_NAME)
         return bad(id, "the archive's folder has too long a name");
     memcpy(name, r->folder.data, r->folder.length);

@@ -319,13 +319,15 @@ def opcode_ints(values):
     return opcode_global("torch.jit._pickle", "build_intlist") + opcode_tuple(b"](" + b"".join(map(opcode_int, values)) + b"e") + b"R"
 
 
-def by_hand(name, code, attributes, tensors, run, calls, byteorder=None, version=3, **more):
-    """attributes: name and opcodes of the one module M; tensors: storages by number."""
+def by_hand(name, code, attributes, tensors, run, calls, byteorder=None, version=3, constants={}, **more):
+    """attributes: name and opcodes of the one module M; tensors: storages by number; constants: by the key of their storage."""
     def save(path):
         state = b"}(" + b"".join(opcode_str(k) + v for k, v in attributes) + b"u"
         with zipfile.ZipFile(path, "w") as z:
             z.writestr("m/data.pkl", b"\x80\x02" + opcode_global("__torch__", "M") + b")\x81" + state + b"b.")
-            z.writestr("m/constants.pkl", b"\x80\x02).")
+            z.writestr("m/constants.pkl", b"\x80\x02" + opcode_tuple(*(opcode_tensor(*c) for c in constants.items())) + b".")
+            for key, t in constants.items():
+                z.writestr(f"m/constants/{key}", t.numpy().tobytes())
             z.writestr("m/code/__torch__.py", code)
             z.writestr("m/version", f"{version}\n")
             for i, t in enumerate(tensors):
@@ -361,6 +363,10 @@ def odd():
              ("fc", packed("LinearOpContext", opcode_tensor(2, lin), b"N", b"N", b"N"))], [w, b, lin, up],
             lambda entry, args: (lambda y: (torch.flatten(y, 1) @ lin.T, nn.functional.conv_transpose2d(y, up, stride=2)))(
                 nn.functional.conv2d(args[0], w, b, padding=1).clamp(0, 6)), [(torch.randn(1, 2, 3, 3),)])
+    by_hand("shared_constants", HEAD + "  training : bool\n  def forward(self: __torch__.M,\n    x: Tensor) -> Tensor:\n"
+            "    return torch.add(torch.mul(x, CONSTANTS.c0), CONSTANTS.c1)\n", [("training", b"\x89")], [],
+            lambda entry, args: args[0] * lin[0, :3] + b[:3], [(torch.randn(2, 3),)],
+            constants={"0.storage": lin[0, :3].clone(), "1.storage": b[:3].clone()})
     weight, places, values = torch.randn(2, 3), torch.tensor([[0, 1, 1], [2, 0, 0]]), torch.tensor([1.0, 2.0, 3.0])
     code = (HEAD + "  w : Tensor\n  s : Tensor\n  nt : __torch__.Pair\n  d : Device\n"
             "  def forward(self: __torch__.M,\n    x: Tensor) -> Tuple[Tensor, Tensor, bool, int]:\n"
