@@ -285,9 +285,9 @@ enum { MAX_VARIANTS = 64 };
 /* TorchScript takes what has no annotation as a Tensor. Where the arguments are something else, a
  * variant of the function is typed with their types, so that a helper written without annotations
  * (window_partition(x, 7)) compiles as it runs. */
-static fe_function *variant_of(emitter *E, fe_function *f, size_t skipped, em_arguments *args) {
+fe_function *em_variant_of(emitter *E, fe_function *f, size_t skipped, em_arguments *args) {
     const ast_parameters *p = &f->node->parameters;
-    if ((f->is_library && !em_is_generic(f)) || f->node->kind != AST_FUNCTION || f->node->type_comment.length)
+    if (f->node->kind != AST_FUNCTION || f->node->type_comment.length)
         return f;
     const ir_type **types = NULL;
     ts_buffer key = {0};
@@ -389,7 +389,7 @@ em em_call_function(emitter *E, fe_function *f, em_arguments *args, const ast_no
         return em_error();
     size_t errors = E->fe->diagnostics->error_count;
     f = em_spread_function(E, f, f->is_class_method ? 1 : 0, args);
-    f = variant_of(E, f, f->is_class_method ? 1 : 0, args);
+    f = em_variant_of(E, f, f->is_class_method ? 1 : 0, args);
     ir_function *ir = fe_function_ir(E->fe, f);
     if (!ir)
         return em_failed_callee(E, f->bare_name, node, errors);
@@ -457,7 +457,7 @@ em em_call_method(emitter *E, ir_value *object, ts_str name, em_arguments *args,
         return call_by_object(E, object, f, name, args, node);
     size_t errors = E->fe->diagnostics->error_count;
     fe_function *spread = em_spread_function(E, f, 1, args);
-    fe_function *variant = variant_of(E, spread, 1, args);
+    fe_function *variant = em_variant_of(E, spread, 1, args);
     ir_function *ir = variant == f ? fe_method_ir(E->fe, c, name)
                                    : em_method_as(E->fe, c, variant->name, variant);
     if (!ir)

@@ -15,6 +15,7 @@ static em call_hook(emitter *E, fe_function *hook, ir_value *module, ir_value *g
         if (values[i])
             TS_APPEND(E->arena, args.items, args.count, args.capacity, a);
     }
+    hook = em_variant_of(E, hook, 1, &args);
     ts_str name = ts_arena_format(E->arena, "hook %.*s", (int)hook->name.length, hook->name.data);
     ir_function *f = em_method_as(E->fe, c, name, hook);
     if (!f) {

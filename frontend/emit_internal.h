@@ -438,6 +438,8 @@ em em_call_by_flags(emitter *E, ts_str name, em_arguments *args, const ast_node 
 /* Among the overloads of a functional (conv2d, conv2d__padding) the one that takes the arguments. */
 fe_function *em_choose_function(emitter *E, fe_function *f, const em_arguments *args, const ast_node *node);
 em em_call_function(emitter *E, fe_function *f, em_arguments *args, const ast_node *node);
+/* f, or a variant of it that is typed for the arguments where f has no annotations; skipped: self. */
+fe_function *em_variant_of(emitter *E, fe_function *f, size_t skipped, em_arguments *args);
 em em_call_ir(emitter *E, ir_function *f, em_signature *s, ir_value *self, em_arguments *args,
               const ast_node *node);
 em em_call_closure(emitter *E, const ast_node *closure, em *args, size_t count,

@@ -10,6 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 from torch.nn import Module, Parameter, init
+from torch.nn.utils.rnn import PackedSequence
 
 
 def _single(x):
@@ -1123,6 +1124,17 @@ class _RNNBase(Module):
     def flatten_parameters(self) -> None:
         pass
 
+    def _packed_state(self, given: Optional[Tensor], input: PackedSequence, width: int) -> Tensor:
+        """The state that a packed sequence starts with, in the order of its rows."""
+        if given is None:
+            count = self.num_layers * (2 if self.bidirectional else 1)
+            return torch.zeros([count, int(input.batch_sizes[0]), width], dtype=input.data.dtype, device=input.data.device)
+        return _in_order(given, input.sorted_indices)
+
+
+def _in_order(state: Tensor, order: Optional[Tensor]) -> Tensor:
+    return state if order is None else torch.index_select(state, 1, order)
+
 
 class LSTM(_RNNBase):
     def __init__(self, input_size: int, hidden_size: int, num_layers: int = 1, bias: bool = True,
@@ -1131,7 +1143,22 @@ class LSTM(_RNNBase):
         super().__init__("LSTM", 4, input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional,
                          proj_size, dtype)
 
-    def forward(self, input: Tensor, hx: Optional[Tuple[Tensor, Tensor]] = None) -> Tuple[Tensor, Tuple[Tensor, Tensor]]:
+    def forward(self, input, hx: Optional[Tuple[Tensor, Tensor]] = None):
+        if isinstance(input, PackedSequence):
+            return self._packed(input, hx)
+        return self._padded(input, hx)
+
+    def _packed(self, input: PackedSequence, hx: Optional[Tuple[Tensor, Tensor]]) -> Tuple[PackedSequence, Tuple[Tensor, Tensor]]:
+        width = self.proj_size if self.proj_size > 0 else self.hidden_size
+        h = self._packed_state(None if hx is None else hx[0], input, width)
+        c = self._packed_state(None if hx is None else hx[1], input, self.hidden_size)
+        y, hn, cn = torch.lstm(input.data, input.batch_sizes, [h, c], self._flat_weights, self.bias, self.num_layers,
+                               self.dropout, self.training, self.bidirectional)
+        order = input.unsorted_indices
+        return (PackedSequence(y, input.batch_sizes, input.sorted_indices, order),
+                (_in_order(hn, order), _in_order(cn, order)))
+
+    def _padded(self, input: Tensor, hx: Optional[Tuple[Tensor, Tensor]]) -> Tuple[Tensor, Tuple[Tensor, Tensor]]:
         batched = input.dim() == 3
         batch_dim = 0 if self.batch_first else 1
         x = input if batched else torch.unsqueeze(input, batch_dim)
@@ -1159,7 +1186,19 @@ class GRU(_RNNBase):
         super().__init__("GRU", 3, input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, 0,
                          dtype)
 
-    def forward(self, input: Tensor, hx: Optional[Tensor] = None) -> Tuple[Tensor, Tensor]:
+    def forward(self, input, hx: Optional[Tensor] = None):
+        if isinstance(input, PackedSequence):
+            return self._packed(input, hx)
+        return self._padded(input, hx)
+
+    def _packed(self, input: PackedSequence, hx: Optional[Tensor]) -> Tuple[PackedSequence, Tensor]:
+        h = self._packed_state(hx, input, self.hidden_size)
+        y, hn = torch.gru(input.data, input.batch_sizes, h, self._flat_weights, self.bias, self.num_layers, self.dropout,
+                          self.training, self.bidirectional)
+        order = input.unsorted_indices
+        return PackedSequence(y, input.batch_sizes, input.sorted_indices, order), _in_order(hn, order)
+
+    def _padded(self, input: Tensor, hx: Optional[Tensor]) -> Tuple[Tensor, Tensor]:
         batched = input.dim() == 3
         batch_dim = 0 if self.batch_first else 1
         x = input if batched else torch.unsqueeze(input, batch_dim)
@@ -1186,7 +1225,23 @@ class RNN(_RNNBase):
                          bias, batch_first, dropout, bidirectional, 0, dtype)
         self.nonlinearity = nonlinearity
 
-    def forward(self, input: Tensor, hx: Optional[Tensor] = None) -> Tuple[Tensor, Tensor]:
+    def forward(self, input, hx: Optional[Tensor] = None):
+        if isinstance(input, PackedSequence):
+            return self._packed(input, hx)
+        return self._padded(input, hx)
+
+    def _packed(self, input: PackedSequence, hx: Optional[Tensor]) -> Tuple[PackedSequence, Tensor]:
+        h = self._packed_state(hx, input, self.hidden_size)
+        if self.mode == "RNN_TANH":
+            y, hn = torch.rnn_tanh(input.data, input.batch_sizes, h, self._flat_weights, self.bias, self.num_layers,
+                                   self.dropout, self.training, self.bidirectional)
+        else:
+            y, hn = torch.rnn_relu(input.data, input.batch_sizes, h, self._flat_weights, self.bias, self.num_layers,
+                                   self.dropout, self.training, self.bidirectional)
+        order = input.unsorted_indices
+        return PackedSequence(y, input.batch_sizes, input.sorted_indices, order), _in_order(hn, order)
+
+    def _padded(self, input: Tensor, hx: Optional[Tensor]) -> Tuple[Tensor, Tensor]:
         batched = input.dim() == 3
         batch_dim = 0 if self.batch_first else 1
         x = input if batched else torch.unsqueeze(input, batch_dim)
