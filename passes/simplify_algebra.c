@@ -246,6 +246,9 @@ static bool drop_permutation(simplifier *s, ir_op *op) {
     }
     if (!is_op(op, "permute") || !ir_const_int_list(op->operands[1], a, RT_MAX_RANK, &n))
         return false;
+    const ir_type *t = op->operands[0]->type; /* an order of another length raises */
+    if (t->kind != IR_TENSOR || t->rank != (int)n)
+        return false;
     if (is_identity_order(a, n)) {
         replace_with(s, op, op->operands[0]);
         return true;

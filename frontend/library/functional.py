@@ -204,6 +204,12 @@ def batch_norm(input: Tensor, running_mean: Optional[Tensor], running_var: Optio
 def instance_norm(input: Tensor, running_mean: Optional[Tensor] = None, running_var: Optional[Tensor] = None,
                   weight: Optional[Tensor] = None, bias: Optional[Tensor] = None, use_input_stats: bool = True,
                   momentum: float = 0.1, eps: float = 1e-5) -> Tensor:
+    if use_input_stats:
+        spatial = 1
+        for i in range(2, torch.dim(input)):
+            spatial *= torch.size(input, i)
+        if spatial == 1:
+            raise ValueError(f"Expected more than 1 spatial element when training, got input size {input.size()}")
     return torch.instance_norm(input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps, True)
 
 
@@ -239,7 +245,11 @@ def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: flo
 
 
 def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Tensor:
-    length = torch.norm(input, p, [dim], True)
+    return normalize__dims(input, p, [dim], eps)
+
+
+def normalize__dims(input: Tensor, p: float = 2.0, dim: List[int] = [1], eps: float = 1e-12) -> Tensor:
+    length = torch.norm(input, p, dim, True)
     return input / torch.expand_as(torch.clamp_min(length, eps), input)
 
 
@@ -471,6 +481,8 @@ def adaptive_max_pool3d(input: Tensor, output_size: List[Optional[int]], return_
 
 
 def _sizes_or_input(output_size: List[Optional[int]], input: Tensor, count: int) -> List[int]:
+    if len(output_size) != 1 and len(output_size) != count:
+        raise RuntimeError(f"adaptive pooling: output_size must be {count}, got {len(output_size)} sizes")
     sizes: List[int] = []
     rank = torch.dim(input)
     for i in range(count):
@@ -570,7 +582,11 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn
 
 
 # ---- losses ----
-def _reduction(reduction: str) -> int:
+def _reduction(reduction: str, size_average: Optional[bool] = None, reduce: Optional[bool] = None) -> int:
+    if size_average is not None or reduce is not None:  # what reduction= was before
+        if reduce is not None and not reduce:
+            return 0
+        return 2 if size_average is not None and not size_average else 1
     if reduction == "none":
         return 0
     if reduction == "mean":
@@ -583,44 +599,60 @@ def _reduction(reduction: str) -> int:
 def cross_entropy(input: Tensor, target: Tensor, weight: Optional[Tensor] = None, size_average: Optional[bool] = None,
                   ignore_index: int = -100, reduce: Optional[bool] = None, reduction: str = "mean",
                   label_smoothing: float = 0.0) -> Tensor:
-    return torch.cross_entropy_loss(input, target, weight, _reduction(reduction), ignore_index, label_smoothing)
+    return torch.cross_entropy_loss(input, target, weight, _reduction(reduction, size_average, reduce), ignore_index, label_smoothing)
 
 
 def nll_loss(input: Tensor, target: Tensor, weight: Optional[Tensor] = None, size_average: Optional[bool] = None,
              ignore_index: int = -100, reduce: Optional[bool] = None, reduction: str = "mean") -> Tensor:
-    return torch.nll_loss_nd(input, target, weight, _reduction(reduction), ignore_index)
+    return torch.nll_loss_nd(input, target, weight, _reduction(reduction, size_average, reduce), ignore_index)
+
+
+def _weighted(loss: Tensor, weight: Tensor, input: Tensor) -> Tensor:
+    if weight.size() != input.size():
+        raise ValueError("Weights and input must have the same size.")
+    return loss * weight
 
 
 def mse_loss(input: Tensor, target: Tensor, size_average: Optional[bool] = None, reduce: Optional[bool] = None,
              reduction: str = "mean", weight: Optional[Tensor] = None) -> Tensor:
-    return torch.mse_loss(input, target, _reduction(reduction))
+    kind = _reduction(reduction, size_average, reduce)
+    if weight is None:
+        return torch.mse_loss(input, target, kind)
+    loss = _weighted(torch.mse_loss(input, target, 0), weight, input)
+    return torch.sum(loss) / torch.sum(weight) if kind == 1 else torch._reduce_loss(loss, kind)
 
 
 def l1_loss(input: Tensor, target: Tensor, size_average: Optional[bool] = None, reduce: Optional[bool] = None,
             reduction: str = "mean", weight: Optional[Tensor] = None) -> Tensor:
-    return torch.l1_loss(input, target, _reduction(reduction))
+    kind = _reduction(reduction, size_average, reduce)
+    if weight is None:
+        return torch.l1_loss(input, target, kind)
+    loss = _weighted(torch.l1_loss(input, target, 0), weight, input)
+    return torch.sum(loss) / torch.sum(weight) if kind == 1 else torch._reduce_loss(loss, kind)
 
 
 def smooth_l1_loss(input: Tensor, target: Tensor, size_average: Optional[bool] = None, reduce: Optional[bool] = None,
                    reduction: str = "mean", beta: float = 1.0) -> Tensor:
-    return torch.smooth_l1_loss(input, target, _reduction(reduction), beta)
+    return torch.smooth_l1_loss(input, target, _reduction(reduction, size_average, reduce), beta)
 
 
 def huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0,
                weight: Optional[Tensor] = None) -> Tensor:
-    return torch.huber_loss(input, target, _reduction(reduction), delta)
+    if weight is None:
+        return torch.huber_loss(input, target, _reduction(reduction), delta)
+    return torch._reduce_loss(_weighted(torch.huber_loss(input, target, 0, delta), weight, input), _reduction(reduction))
 
 
 def binary_cross_entropy(input: Tensor, target: Tensor, weight: Optional[Tensor] = None,
                          size_average: Optional[bool] = None, reduce: Optional[bool] = None,
                          reduction: str = "mean") -> Tensor:
-    return torch.binary_cross_entropy(input, target, weight, _reduction(reduction))
+    return torch.binary_cross_entropy(input, target, weight, _reduction(reduction, size_average, reduce))
 
 
 def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Optional[Tensor] = None,
                                      size_average: Optional[bool] = None, reduce: Optional[bool] = None,
                                      reduction: str = "mean", pos_weight: Optional[Tensor] = None) -> Tensor:
-    return torch.binary_cross_entropy_with_logits(input, target, weight, pos_weight, _reduction(reduction))
+    return torch.binary_cross_entropy_with_logits(input, target, weight, pos_weight, _reduction(reduction, size_average, reduce))
 
 
 def kl_div(input: Tensor, target: Tensor, size_average: Optional[bool] = None, reduce: Optional[bool] = None,
@@ -630,17 +662,19 @@ def kl_div(input: Tensor, target: Tensor, size_average: Optional[bool] = None, r
         if torch.dim(input) == 0:
             return total
         return total / torch.size(input, 0)
-    return torch.kl_div(input, target, _reduction(reduction), log_target=log_target)
+    return torch.kl_div(input, target, _reduction(reduction, size_average, reduce), log_target=log_target)
 
 
 def poisson_nll_loss(input: Tensor, target: Tensor, log_input: bool = True, full: bool = False,
                      size_average: Optional[bool] = None, eps: float = 1e-8, reduce: Optional[bool] = None,
                      reduction: str = "mean") -> Tensor:
-    return torch.poisson_nll_loss(input, target, log_input, full, eps, _reduction(reduction))
+    return torch.poisson_nll_loss(input, target, log_input, full, eps, _reduction(reduction, size_average, reduce))
 
 
 def gaussian_nll_loss(input: Tensor, target: Tensor, var: Tensor, full: bool = False, eps: float = 1e-6,
                       reduction: str = "mean") -> Tensor:
+    if bool(torch.any(var < 0)):
+        raise ValueError("var has negative entry/entries")
     v = torch.clamp_min(var, eps)
     loss = 0.5 * (torch.log(v) + (input - target) * (input - target) / v)
     if full:
@@ -650,24 +684,24 @@ def gaussian_nll_loss(input: Tensor, target: Tensor, var: Tensor, full: bool = F
 
 def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0, size_average: Optional[bool] = None,
                          reduce: Optional[bool] = None, reduction: str = "mean") -> Tensor:
-    return torch.hinge_embedding_loss(input, target, margin, _reduction(reduction))
+    return torch.hinge_embedding_loss(input, target, margin, _reduction(reduction, size_average, reduce))
 
 
 def soft_margin_loss(input: Tensor, target: Tensor, size_average: Optional[bool] = None,
                      reduce: Optional[bool] = None, reduction: str = "mean") -> Tensor:
-    return torch.soft_margin_loss(input, target, _reduction(reduction))
+    return torch.soft_margin_loss(input, target, _reduction(reduction, size_average, reduce))
 
 
 def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0,
                           size_average: Optional[bool] = None, reduce: Optional[bool] = None,
                           reduction: str = "mean") -> Tensor:
-    return torch.cosine_embedding_loss(input1, input2, target, margin, _reduction(reduction))
+    return torch.cosine_embedding_loss(input1, input2, target, margin, _reduction(reduction, size_average, reduce))
 
 
 def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0,
                         size_average: Optional[bool] = None, reduce: Optional[bool] = None,
                         reduction: str = "mean") -> Tensor:
-    return torch.margin_ranking_loss(input1, input2, target, margin, _reduction(reduction))
+    return torch.margin_ranking_loss(input1, input2, target, margin, _reduction(reduction, size_average, reduce))
 
 
 def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, margin: float = 1.0, p: float = 2.0,
@@ -675,18 +709,18 @@ def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, marg
                         reduce: Optional[bool] = None, reduction: str = "mean") -> Tensor:
     if margin <= 0:
         raise ValueError(f"margin must be greater than 0, got {margin}")
-    return torch.triplet_margin_loss(anchor, positive, negative, margin, p, eps, swap, _reduction(reduction))
+    return torch.triplet_margin_loss(anchor, positive, negative, margin, p, eps, swap, _reduction(reduction, size_average, reduce))
 
 
 def multilabel_margin_loss(input: Tensor, target: Tensor, size_average: Optional[bool] = None,
                            reduce: Optional[bool] = None, reduction: str = "mean") -> Tensor:
-    return torch.multilabel_margin_loss(input, target, _reduction(reduction))
+    return torch.multilabel_margin_loss(input, target, _reduction(reduction, size_average, reduce))
 
 
 def multi_margin_loss(input: Tensor, target: Tensor, p: int = 1, margin: float = 1.0, weight: Optional[Tensor] = None,
                       size_average: Optional[bool] = None, reduce: Optional[bool] = None,
                       reduction: str = "mean") -> Tensor:
-    return torch.multi_margin_loss(input, target, p, margin, weight, _reduction(reduction))
+    return torch.multi_margin_loss(input, target, p, margin, weight, _reduction(reduction, size_average, reduce))
 
 
 def multilabel_soft_margin_loss(input: Tensor, target: Tensor, weight: Optional[Tensor] = None,
@@ -695,7 +729,7 @@ def multilabel_soft_margin_loss(input: Tensor, target: Tensor, weight: Optional[
     loss = -(target * torch.log_sigmoid(input) + (1 - target) * torch.log_sigmoid(-input))
     if weight is not None:
         loss = loss * weight
-    return torch._reduce_loss(torch.mean(loss, [-1]), _reduction(reduction))
+    return torch._reduce_loss(torch.mean(loss, [-1]), _reduction(reduction, size_average, reduce))
 
 
 def ctc_loss__ints(log_probs: Tensor, targets: Tensor, input_lengths: List[int], target_lengths: List[int],

@@ -4,6 +4,7 @@ import math
 from typing import List, Optional, Tuple
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 
@@ -32,14 +33,6 @@ def max_pool3d_with_indices(input: Tensor, kernel_size: List[int], stride: Optio
     return torch.max_pool3d_with_indices(input, kernel_size, _steps(stride), padding, dilation, ceil_mode)
 
 
-def _adaptive_sizes(output_size: List[Optional[int]], input: Tensor, count: int) -> List[int]:
-    sizes: List[int] = []
-    for i in range(count):
-        wanted = output_size[i] if len(output_size) > 1 else output_size[0]
-        sizes.append(torch.size(input, torch.dim(input) - count + i) if wanted is None else wanted)
-    return sizes
-
-
 def adaptive_max_pool1d_with_indices(input: Tensor, output_size: List[int],
                                      return_indices: bool = False) -> Tuple[Tensor, Tensor]:
     return torch.adaptive_max_pool1d(input, output_size)
@@ -47,12 +40,12 @@ def adaptive_max_pool1d_with_indices(input: Tensor, output_size: List[int],
 
 def adaptive_max_pool2d_with_indices(input: Tensor, output_size: List[Optional[int]],
                                      return_indices: bool = False) -> Tuple[Tensor, Tensor]:
-    return torch.adaptive_max_pool2d(input, _adaptive_sizes(output_size, input, 2))
+    return torch.adaptive_max_pool2d(input, F._sizes_or_input(output_size, input, 2))
 
 
 def adaptive_max_pool3d_with_indices(input: Tensor, output_size: List[Optional[int]],
                                      return_indices: bool = False) -> Tuple[Tensor, Tensor]:
-    return torch.adaptive_max_pool3d(input, _adaptive_sizes(output_size, input, 3))
+    return torch.adaptive_max_pool3d(input, F._sizes_or_input(output_size, input, 3))
 
 
 def _fractional_sizes(input: Tensor, output_size: Optional[List[int]], output_ratio: Optional[List[float]],

@@ -1584,8 +1584,11 @@ class TransformerDecoderLayer(Module):
 class _Loss(Module):
     def __init__(self, size_average=None, reduce=None, reduction: str = "mean"):
         super().__init__()
-        if size_average is not None or reduce is not None:
-            raise NotImplementedError("the deprecated size_average and reduce arguments are not supported: use reduction")
+        if size_average is not None or reduce is not None: # what reduction= was before
+            if reduce is not None and not reduce:
+                reduction = "none"
+            else:
+                reduction = "sum" if size_average is not None and not size_average else "mean"
         self.reduction = reduction
 
 

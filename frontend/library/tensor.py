@@ -191,27 +191,50 @@ def column_stack(tensors: List[Tensor]) -> Tensor:
     return torch.cat(parts, 1)
 
 
+def _check_split(name: str, self: Tensor, least: int) -> None:
+    if torch.dim(self) < least:
+        raise RuntimeError(f"torch.{name} requires a tensor with at least {least} dimension, but got a tensor with {torch.dim(self)} dimensions!")
+
+
 def hsplit__int(self: Tensor, sections: int) -> List[Tensor]:
-    return torch.tensor_split(self, sections, 0 if torch.dim(self) == 1 else 1)
+    _check_split("hsplit", self, 1)
+    dim = 0 if torch.dim(self) == 1 else 1
+    if sections == 0 or torch.size(self, dim) % sections != 0:
+        raise RuntimeError(f"torch.hsplit attempted to split along dimension {dim}, but the size of the dimension {torch.size(self, dim)} "
+                           f"is not divisible by the split_size {sections}!")
+    return torch.tensor_split(self, sections, dim)
 
 
 def hsplit__array(self: Tensor, indices: List[int]) -> List[Tensor]:
+    _check_split("hsplit", self, 1)
     return torch.tensor_split(self, indices, 0 if torch.dim(self) == 1 else 1)
 
 
 def vsplit__int(self: Tensor, sections: int) -> List[Tensor]:
-    return torch.tensor_split(self, sections, 0)
+    _check_split("vsplit", self, 2)
+    dim = 0
+    if sections == 0 or torch.size(self, dim) % sections != 0:
+        raise RuntimeError(f"torch.vsplit attempted to split along dimension {dim}, but the size of the dimension {torch.size(self, dim)} "
+                           f"is not divisible by the split_size {sections}!")
+    return torch.tensor_split(self, sections, dim)
 
 
 def vsplit__array(self: Tensor, indices: List[int]) -> List[Tensor]:
+    _check_split("vsplit", self, 2)
     return torch.tensor_split(self, indices, 0)
 
 
 def dsplit__int(self: Tensor, sections: int) -> List[Tensor]:
-    return torch.tensor_split(self, sections, 2)
+    _check_split("dsplit", self, 3)
+    dim = 2
+    if sections == 0 or torch.size(self, dim) % sections != 0:
+        raise RuntimeError(f"torch.dsplit attempted to split along dimension {dim}, but the size of the dimension {torch.size(self, dim)} "
+                           f"is not divisible by the split_size {sections}!")
+    return torch.tensor_split(self, sections, dim)
 
 
 def dsplit__array(self: Tensor, indices: List[int]) -> List[Tensor]:
+    _check_split("dsplit", self, 3)
     return torch.tensor_split(self, indices, 2)
 
 
@@ -250,6 +273,9 @@ def meshgrid__indexing(tensors: List[Tensor], *, indexing: str) -> List[Tensor]:
         inputs[1] = tensors[0]
     elif indexing != "ij" and indexing != "xy":
         raise RuntimeError(f"torch.meshgrid: indexing must be one of \"xy\" or \"ij\", but received: {indexing}")
+    for t in inputs:
+        if torch.dim(t) > 1:
+            raise RuntimeError(f"torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: {t}")
     sizes = [torch.numel(t) for t in inputs]
     result: List[Tensor] = []
     for i in range(len(inputs)):
@@ -264,6 +290,9 @@ def meshgrid__indexing(tensors: List[Tensor], *, indexing: str) -> List[Tensor]:
 
 
 def cartesian_prod(tensors: List[Tensor]) -> Tensor:
+    for t in tensors:
+        if torch.dim(t) != 1:
+            raise RuntimeError(f"Expect a 1D vector, but got shape {t.size()}")
     if len(tensors) == 1:
         return tensors[0]
     grids = meshgrid(tensors)
@@ -583,6 +612,10 @@ def inner(self: Tensor, other: Tensor) -> Tensor:
 
 
 def outer(self: Tensor, vec2: Tensor) -> Tensor:
+    if torch.dim(self) != 1:
+        raise RuntimeError(f"outer: Expected 1-D argument self, but got {torch.dim(self)}-D")
+    if torch.dim(vec2) != 1:
+        raise RuntimeError(f"outer: Expected 1-D argument vec2, but got {torch.dim(vec2)}-D")
     return torch.mul(torch.unsqueeze(self, 1), vec2)
 
 
@@ -648,7 +681,13 @@ def dist(self: Tensor, other: Tensor, p: number = 2) -> Tensor:
 def renorm(self: Tensor, p: number, dim: int, maxnorm: number) -> Tensor:
     if torch.dim(self) < 2:
         raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {torch.dim(self)} dimensions")
+    if p <= 0:
+        raise RuntimeError("renorm: non-positive-norm not supported")
+    if maxnorm < 0:
+        raise RuntimeError(f"renorm: expected maxnorm to be >= 0 but got {maxnorm}")
     d = dim + torch.dim(self) if dim < 0 else dim
+    if d < 0 or d >= torch.dim(self):
+        raise IndexError(f"Dimension out of range (expected to be in range of [{-torch.dim(self)}, {torch.dim(self) - 1}], but got {dim})")
     others: List[int] = []
     for i in range(torch.dim(self)):
         if i != d:
@@ -804,6 +843,10 @@ def nanquantile__scalar(self: Tensor, q: float, dim: Optional[int] = None, keepd
 
 
 def _quantile(self: Tensor, q: Tensor, dim: Optional[int], keepdim: bool, interpolation: str, skip_nan: bool) -> Tensor:
+    if self.dtype != torch.float32 and self.dtype != torch.float64:
+        raise RuntimeError("quantile() input tensor must be either float or double dtype")
+    if q.dtype != self.dtype:
+        raise RuntimeError("quantile() q tensor must be same dtype as the input tensor")
     rank = torch.dim(self)
     d = -1
     if dim is None:
@@ -1016,23 +1059,6 @@ def nonzero_static(self: Tensor, *, size: int, fill_value: int = -1) -> Tensor:
     return torch.cat([found, rest], 0)
 
 
-def isin__Tensor_Tensor(elements: Tensor, test_elements: Tensor, *, assume_unique: bool = False,
-                        invert: bool = False) -> Tensor:
-    hit = torch.any(torch.unsqueeze(elements, -1) == torch.reshape(test_elements, [-1]), -1)
-    return torch.logical_not(hit) if invert else hit
-
-
-def isin__Tensor_Scalar(elements: Tensor, test_element: number, *, assume_unique: bool = False,
-                        invert: bool = False) -> Tensor:
-    return elements != test_element if invert else elements == test_element
-
-
-def isin__Scalar_Tensor(element: number, test_elements: Tensor, *, assume_unique: bool = False,
-                        invert: bool = False) -> Tensor:
-    hit = torch.any(test_elements == element)
-    return torch.logical_not(hit) if invert else hit
-
-
 def polar(abs: Tensor, angle: Tensor) -> Tensor:
     return torch.complex(abs * torch.cos(angle), abs * torch.sin(angle))
 
@@ -1079,6 +1105,8 @@ def chain_matmul(matrices: List[Tensor]) -> Tensor:
 
 
 def linalg_multi_dot(tensors: List[Tensor]) -> Tensor:
+    if len(tensors) < 2:
+        raise RuntimeError(f"multi_dot(): expected at least 2 tensors but got {len(tensors)}")
     parts = [t for t in tensors]
     last = len(parts) - 1
     first_is_vector = torch.dim(parts[0]) == 1

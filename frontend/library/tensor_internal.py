@@ -283,6 +283,8 @@ def nuclear_norm__dim(self: Tensor, dim: List[int], keepdim: bool = False) -> Te
 
 
 def vander(x: Tensor, N: Optional[int] = None, increasing: bool = False) -> Tensor:
+    if torch.dim(x) != 1:
+        raise RuntimeError("x must be a one-dimensional tensor.")
     n = torch.size(x, 0) if N is None else N
     if n == 0:
         return torch.empty([torch.size(x, 0), 0], dtype=x.dtype)

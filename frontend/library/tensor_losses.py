@@ -52,6 +52,9 @@ def hinge_embedding_loss(self: Tensor, target: Tensor, margin: float = 1.0, redu
 
 def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0,
                         reduction: int = 1) -> Tensor:
+    if input1.dim() != input2.dim() or input1.dim() != target.dim():
+        raise RuntimeError(f"margin_ranking_loss : All input tensors should have same dimension but got sizes: input1: {input1.size()}, "
+                           f"input2: {input2.size()}, target: {target.size()} ")
     return _reduce_loss(torch.clamp_min(-target * (input1 - input2) + margin, 0), reduction)
 
 
@@ -76,6 +79,8 @@ def poisson_nll_loss(input: Tensor, target: Tensor, log_input: bool, full: bool,
 
 
 def binary_cross_entropy(self: Tensor, target: Tensor, weight: Optional[Tensor] = None, reduction: int = 1) -> Tensor:
+    if not bool(torch.all(torch.logical_and(self >= 0, self <= 1))):
+        raise RuntimeError("all elements of input should be between 0 and 1")
     loss = (target - 1) * torch.clamp_min(torch.log1p(-self), -100) - target * torch.clamp_min(torch.log(self), -100)
     if weight is not None:
         loss = loss * weight
@@ -165,6 +170,20 @@ def multilabel_margin_loss(self: Tensor, target: Tensor, reduction: int = 1) -> 
     return _reduce_loss(loss, reduction)
 
 
+def _check_classes(x: Tensor, target: Tensor, weight: Optional[Tensor]) -> None:
+    if torch.dim(target) != torch.dim(x) - 1:
+        raise RuntimeError("0D or 1D target tensor expected, multi-target not supported" if torch.dim(x) == 2 else
+                           f"only batches of spatial targets supported ({torch.dim(x) - 1}D tensors) but got targets of dimension: {torch.dim(target)}")
+    if torch.size(x, 0) != torch.size(target, 0):
+        raise ValueError(f"Expected input batch_size ({torch.size(x, 0)}) to match target batch_size ({torch.size(target, 0)}).")
+    for i in range(1, torch.dim(target)):
+        if torch.size(target, i) != torch.size(x, i + 1):
+            raise RuntimeError(f"size mismatch (got input: {x.size()} , target: {target.size()}")
+    if weight is not None and torch.numel(weight) != torch.size(x, 1):
+        raise RuntimeError(f"weight tensor should be defined either for all {torch.size(x, 1)} classes or no classes but got weight "
+                           f"tensor of shape: {weight.size()}")
+
+
 def nll_loss_nd(self: Tensor, target: Tensor, weight: Optional[Tensor] = None, reduction: int = 1,
                 ignore_index: int = -100) -> Tensor:
     rank = torch.dim(self)
@@ -173,6 +192,7 @@ def nll_loss_nd(self: Tensor, target: Tensor, weight: Optional[Tensor] = None, r
     if rank == 1:
         x = torch.unsqueeze(x, 0)
         t = torch.reshape(t, [1])
+    _check_classes(x, t, weight)
     keep = t != ignore_index
     index = torch.where(keep, t, torch.zeros_like(t))
     loss = torch.squeeze(torch.neg(torch.gather(x, 1, torch.unsqueeze(index, 1))), 1)
@@ -203,6 +223,8 @@ def nll_loss2d(self: Tensor, target: Tensor, weight: Optional[Tensor] = None, re
 
 def cross_entropy_loss(self: Tensor, target: Tensor, weight: Optional[Tensor] = None, reduction: int = 1,
                        ignore_index: int = -100, label_smoothing: float = 0.0) -> Tensor:
+    if label_smoothing < 0.0 or label_smoothing > 1.0:
+        raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
     class_dim = 0 if torch.dim(self) == 1 else 1
     logp = torch.log_softmax(self, class_dim)
     classes = torch.size(self, class_dim)

@@ -35,7 +35,7 @@ def tensordot__lists(a: Tensor, b: Tensor, dims: List[List[int]]) -> Tensor:
     return torch.tensordot(a, b, dims[0], dims[1])
 
 
-def cdist__mode(x1: Tensor, x2: Tensor, p: float, compute_mode: str) -> Tensor:
+def cdist__mode(x1: Tensor, x2: Tensor, p: float = 2.0, *, compute_mode: str) -> Tensor:
     if compute_mode == "use_mm_for_euclid_dist":
         return torch.cdist(x1, x2, p, 1)
     if compute_mode == "donot_use_mm_for_euclid_dist":

@@ -44,6 +44,16 @@ static rt_dim pool_size(const rt_infer_context *ic, rt_dim in, rt_dim kernel, rt
     return (n - 1) * stride >= in + padding ? n - 1 : n;
 }
 
+static ts_status check_pool_padding(rt_dim kernel, rt_dim padding, rt_dim dilation) {
+    if (!rt_dim_is_constant(kernel) || !rt_dim_is_constant(padding) || !rt_dim_is_constant(dilation) ||
+        (padding >= 0 && padding <= ((kernel - 1) * dilation + 1) / 2))
+        return NULL;
+    return ts_raise("RuntimeError",
+                    "pad should be at most half of effective kernel size, but got pad=%lld, "
+                    "kernel_size=%lld and dilation=%lld",
+                    (long long)padding, (long long)kernel, (long long)dilation);
+}
+
 static ts_status pool(const rt_infer_context *ic, const rt_fact *args, int dims_count,
                       const rt_fact *dilation, const rt_fact *ceil_mode, rt_fact *outs,
                       size_t out_count) {
@@ -63,10 +73,16 @@ static ts_status pool(const rt_infer_context *ic, const rt_fact *args, int dims_
         int d = i - (x->rank - dims_count);
         dims[i] = x->dims[i];
         if (d >= 0)
+            TS_TRY(check_pool_padding(entry(&args[1], d, dims_count), entry(&args[3], d, dims_count),
+                                      dilation ? entry(dilation, d, dims_count) : 1));
+        if (d >= 0)
             dims[i] = pool_size(ic, dims[i], entry(&args[1], d, dims_count),
                                 entry(has_stride ? &args[2] : &args[1], d, dims_count),
                                 entry(&args[3], d, dims_count),
                                 dilation ? entry(dilation, d, dims_count) : 1, ceil_mode);
+        if (d >= 0 && rt_dim_is_constant(dims[i]) && dims[i] < 1)
+            return ts_raise("RuntimeError", "a window larger than dimension %d: the calculated output size, %lld, is too small",
+                            i, (long long)dims[i]);
     }
     outs[0] = rt_fact_tensor(dtype_of(x), x->rank, dims);
     if (out_count > 1)
@@ -233,6 +249,13 @@ RULE(layer_norm) {
     TS_TRY(image_rank(&args[0], count, RT_MAX_RANK));
     for (int i = 0; i < count; i++)
         TS_TRY(rt_dim_match(ic, args[0].dims[args[0].rank - count + i], shape[i]));
+    for (size_t k = 2; k < 4 && k < arg_count; k++) { /* the weight, the bias of layer_norm */
+        if (!rt_fact_has_shape(&args[k]))
+            continue;
+        TS_TRY(image_rank(&args[k], count, count));
+        for (int i = 0; i < count; i++)
+            TS_TRY(rt_dim_match(ic, args[k].dims[i], shape[i]));
+    }
     return NULL;
 }
 

@@ -99,7 +99,14 @@ RULE(binary) { return elementwise(ic, args, 2, 0, SAME, outs); }
 RULE(binary_float) { return elementwise(ic, args, 2, 0, FLOAT, outs); }
 RULE(binary_bool) { return elementwise(ic, args, 2, 0, BOOL, outs); }
 RULE(ternary) { return elementwise(ic, args, 3, 0, SAME, outs); }
-RULE(where) { return elementwise(ic, args, 3, 1, SAME, outs); }
+RULE(where) {
+    const rt_fact *c = &args[0];
+    if (c->kind == RT_FACT_TENSOR && c->dtype != RT_DTYPE_UNKNOWN && c->dtype != RT_bool && c->dtype != RT_uint8)
+        return ts_raise("RuntimeError",
+                        "where expected condition to be a boolean tensor, but got a tensor with dtype %s",
+                        rt_dtype_message_name(c->dtype));
+    return elementwise(ic, args, 3, 1, SAME, outs);
+}
 RULE(polygamma) { return elementwise(ic, args + 1, 1, 0, FLOAT, outs); }
 
 RULE(masked_fill) {
@@ -108,6 +115,9 @@ RULE(masked_fill) {
                         "masked_fill_ only supports a 0-dimensional value tensor, but got tensor "
                         "with %d dimension(s).",
                         args[2].rank);
+    if (args[1].kind == RT_FACT_TENSOR && args[1].dtype != RT_DTYPE_UNKNOWN && args[1].dtype != RT_bool)
+        return ts_raise("RuntimeError", "masked_fill_ only supports boolean masks, but got mask with dtype %s",
+                        rt_dtype_message_name(args[1].dtype));
     TS_TRY(shape_of(ic, args, 2, outs));
     outs[0].dtype = args[0].kind == RT_FACT_TENSOR ? args[0].dtype : RT_DTYPE_UNKNOWN;
     return NULL;

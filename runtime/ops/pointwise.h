@@ -88,7 +88,7 @@ rt_complex128 rt_complex_logaddexp(rt_complex128 a, rt_complex128 b);
 /* special_math.c */
 double rt_digamma(double x);
 double rt_zeta(double x, double q); /* Hurwitz */
-double rt_polygamma(int64_t n, double x);
+double rt_polygamma(int64_t n, double x, bool is_double);
 double rt_erfinv(double x);
 double rt_bessel_i0(double x);
 double rt_bessel_i0e(double x); /* times exp(-|x|) */

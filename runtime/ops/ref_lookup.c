@@ -411,6 +411,10 @@ KERNEL(isin) {
         status = rt_not_implemented("isin", rt_dtype_of(elements));
         goto done;
     }
+    if (elements->dtype == RT_bool || tests->dtype == RT_bool) {
+        status = ts_raise("RuntimeError", "Unsupported input type encountered for isin(): Bool");
+        goto done;
+    }
     bool is_int = work == RT_WORK_INT;
     work = is_int ? RT_WORK_INT : RT_WORK_DOUBLE;
     TS_TRY_OR(load_all(tests, work, &sorted), done);

@@ -275,11 +275,47 @@ KERNEL(native_layer_norm) {
 
 static double machine_epsilon(rt_dtype dtype) {
     switch (dtype) {
-    case RT_float64: return 0x1p-52;
+    case RT_float64:
+    case RT_complex128: return 0x1p-52;
     case RT_float16: return 0x1p-10;
     case RT_bfloat16: return 0x1p-7;
     default: return 0x1p-23;
     }
+}
+
+ts_status rt_ref_square(rt_context *context, const rt_value *args, rt_value *outs);
+ts_status rt_ref_mean_dim(rt_context *context, const rt_value *args, rt_value *outs);
+ts_status rt_ref_add(rt_context *context, const rt_value *args, rt_value *outs);
+ts_status rt_ref_rsqrt(rt_context *context, const rt_value *args, rt_value *outs);
+ts_status rt_ref_mul(rt_context *context, const rt_value *args, rt_value *outs);
+
+/* x / sqrt(mean(x * x) + eps) * weight: the squares are complex too, as in PyTorch. */
+static ts_status complex_rms_norm(rt_context *context, const rt_value *args, double eps, rt_value *out) {
+    int64_t dims[RT_MAX_RANK];
+    size_t count = args[1].as.list->count;
+    for (size_t i = 0; i < count; i++)
+        dims[i] = -1 - (int64_t)i;
+    rt_value v[5] = {{0}}; /* dims, squares, their means, with eps, the factors */
+    ts_status status = rt_int_list_make(dims, count, &v[0]);
+    if (!status)
+        status = rt_ref_square(context, args, &v[1]);
+    if (!status)
+        status = rt_ref_mean_dim(context, (rt_value[]){v[1], v[0], rt_bool(true), rt_none()}, &v[2]);
+    if (!status)
+        status = rt_ref_add(context, (rt_value[]){v[2], rt_float(eps), rt_int(1)}, &v[3]);
+    if (!status)
+        status = rt_ref_rsqrt(context, &v[3], &v[4]);
+    if (!status)
+        status = rt_ref_mul(context, (rt_value[]){args[0], v[4]}, out);
+    if (!status && !rt_is_none(args[2])) {
+        rt_value plain = *out;
+        *out = rt_none();
+        status = rt_ref_mul(context, (rt_value[]){plain, args[2]}, out);
+        rt_release(plain);
+    }
+    for (size_t i = 0; i < 5; i++)
+        rt_release(v[i]);
+    return status;
 }
 
 KERNEL(rms_norm) {
@@ -292,6 +328,8 @@ KERNEL(rms_norm) {
                   .eps = rt_is_none(args[3]) ? machine_epsilon(dtype) : args[3].as.f,
                   .is_rms = true};
     TS_TRY(last_dims(&r, args[1], stat_sizes));
+    if (rt_dtype_is_complex(dtype))
+        return complex_rms_norm(context, args, r.eps, outs);
     return run_row_norm(&r, NULL, 0, outs, NULL);
 }
 

@@ -584,6 +584,13 @@ KERNEL(pad) {
         return ts_raise("NotImplementedError", "Unrecognised padding mode");
     if (mode == PAD_CONSTANT)
         return pad_constant(t, pads, count, args[3], outs);
+    if (count < 2 || count > 6 || count % 2 || t->rank < count / 2 + 1 || t->rank > count / 2 + 2)
+        return ts_raise("NotImplementedError",
+                        "Padding size %d is not supported for %dD input tensor.\nSupported combinations for non-constant padding:\n"
+                        "  - 2D or 3D input: padding size = 2 (pads last dimension)\n"
+                        "  - 3D or 4D input: padding size = 4 (pads last 2 dimensions)\n"
+                        "  - 4D or 5D input: padding size = 6 (pads last 3 dimensions)",
+                        count, t->rank);
     return pad_mirrored(t, pads, count, (pad_mode)mode, outs);
 }
 

@@ -195,6 +195,9 @@ KERNEL(tensor_split) {
     rt_tensor *t;
     int dim;
     TS_TRY(split_dim(args[0], args[2], &t, &dim));
+    if (args[1].tag == RT_TAG_TENSOR && args[1].as.tensor->dtype != RT_int64)
+        return ts_raise("RuntimeError", "tensor_split expected tensor_indices_or_sections to have dtype of long, but got %s",
+                        rt_dtype_message_name(rt_dtype_of(args[1].as.tensor)));
     if (args[1].tag == RT_TAG_INT)
         return split_sections(t, dim, args[1].as.i, outs);
     if (args[1].tag == RT_TAG_TENSOR && args[1].as.tensor->rank == 0)

@@ -90,11 +90,11 @@ double rt_zeta(double x, double q) {
     return sum;
 }
 
-double rt_polygamma(int64_t n, double x) {
+double rt_polygamma(int64_t n, double x, bool is_double) {
     if (n == 0)
         return rt_digamma(x);
-    if (n == 1 && x < 0.5) { /* reflection of the trigamma function */
-        double sine = sin(PI * x);
+    if (n == 1 && x < 0.5) { /* reflection of the trigamma function; at its poles the rounding of pi * x decides */
+        double sine = sin(is_double ? PI * x : (double)(3.14159265f * (float)x));
         return PI * PI / (sine * sine) - rt_zeta(2, 1 - x);
     }
     double order = (double)n + 1;
