@@ -20,7 +20,7 @@
  * about as much as it has operands. */
 #include "ir/attention_form.h"
 #include "ir/resize_form.h"
-#include "passes/pass_internal.h"
+#include "passes/alias.h"
 
 #include <string.h>
 
@@ -34,7 +34,7 @@ typedef struct op_list {
 typedef struct fusion {
     pass_context *ctx;
     ir_module *m;
-    bool writes_tensors; /* the function does: copies then have a meaning of their own */
+    ir_value_map *written; /* views that may copy, over memory that is written: they have to stay what they are */
     bool has_sizes;      /* an entry: symbols are bound, sizes can be compared */
     op_list marked;      /* whose number is not MARK_NONE */
     op_list queue;       /* a heap, latest first: what marked operators read */
@@ -362,8 +362,7 @@ static ir_value *base_below(fusion *f, ir_value *v, ir_strided *out, int depth) 
     ir_module *m = f->m;
     ir_strided in;
     ir_view_kind kind = v->def ? ir_view_kind_of(v->def) : IR_VIEW_NONE;
-    bool may_copy = kind == IR_VIEW_IDENTITY || kind == IR_VIEW_RESHAPE;
-    if (depth < 32 && kind != IR_VIEW_NONE && !(may_copy && f->writes_tensors) &&
+    if (depth < 32 && kind != IR_VIEW_NONE && !ir_value_map_get(f->written, v) &&
         ir_kernel_form_of(m, v->def) == IR_FORM_VIEW) {
         ir_value *base = base_below(f, v->def->operands[0], &in, depth + 1);
         if (base && ir_strided_apply(m, v->def, &in, out))
@@ -582,10 +581,8 @@ static bool start_with_view(fusion *f, group *g, ir_op *root) {
 static bool view_must_copy(fusion *f, ir_op *op) {
     ir_strided strided;
     ir_value *v = op->results[0];
-    /* Where tensors are written a view has to stay one; the operator itself knows when it is. */
-    if (ir_view_kind_of(op) != IR_VIEW_RESHAPE || f->writes_tensors)
-        return false;
-    if (f->writes_tensors) /* writes through the view are seen below it, where it is one */
+    /* Writes through a view are seen below it; the operator itself knows whether it is one. */
+    if (ir_view_kind_of(op) != IR_VIEW_RESHAPE || ir_value_map_get(f->written, v))
         return false;
     return base_below(f, v, &strided, 0) == v;
 }
@@ -701,22 +698,25 @@ static void fuse_block(fusion *f, ir_block *block, int depth) {
     }
 }
 
-static bool writes_tensors(ir_module *m, const ir_block *block, int depth) {
-    for (const ir_op *op = block->first; op; op = op->next) {
-        if (op->opcode == IR_OP_CALL || op->opcode == IR_OP_TRY_CALL ||
-            op->opcode == IR_OP_CALL_METHOD || depth > 200)
-            return true;
-        for (size_t i = 0; i < op->region_count; i++)
-            if (writes_tensors(m, op->regions[i], depth + 1))
-                return true;
-        if (op->opcode != IR_OP_CORE)
+static bool may_copy(const ir_op *op) {
+    ir_view_kind kind = op->opcode == IR_OP_CORE ? ir_view_kind_of(op) : IR_VIEW_NONE;
+    return kind == IR_VIEW_IDENTITY || kind == IR_VIEW_RESHAPE;
+}
+
+static ir_value_map *find_written_views(pass_context *ctx, ir_module *m, const ir_function *fn) {
+    ir_value_map *written = ir_value_map_make(ctx->scratch);
+    pass_op_list ops = pass_collect(ctx, fn);
+    pass_alias *alias = NULL;
+    for (size_t i = 0; i < ops.count; i++) {
+        if (!may_copy(ops.items[i]))
             continue;
-        const ir_schema *s = ir_schema_of(m, op->core);
-        for (size_t i = 0; i < s->arg_count && i < op->operand_count; i++)
-            if (ir_op_writes(op, i) && op->operands[i]->type->kind == IR_TENSOR)
-                return true;
+        alias = alias ? alias : pass_alias_make(ctx, m, fn);
+        ir_value *v = ops.items[i]->results[0], *x = ops.items[i]->operands[0];
+        if (pass_is_written(alias, v) || pass_is_written(alias, x) || pass_is_reshaped(alias, v) ||
+            pass_is_reshaped(alias, x))
+            ir_value_map_set(written, v, v);
     }
-    return false;
+    return written;
 }
 
 ts_status pass_fuse(pass_context *ctx, ir_module *m) {
@@ -724,7 +724,7 @@ ts_status pass_fuse(pass_context *ctx, ir_module *m) {
         if (!fn->body)
             continue;
         fusion f = {.ctx = ctx, .m = m, .has_sizes = fn->is_entry,
-                    .writes_tensors = writes_tensors(m, fn->body, 0)};
+                    .written = find_written_views(ctx, m, fn)};
         fuse_block(&f, fn->body, 0);
     }
     return NULL;
