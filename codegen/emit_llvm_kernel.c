@@ -105,6 +105,29 @@ static LLVMValueRef load_at(kn_emitter *e, int index, int width) {
                           mask);
 }
 
+/* A reduction down columns jumps from row to row, which the processor does not foresee as it does a walk in
+ * order: what the next item reads at this place comes to the second-level cache meanwhile. */
+static void ask_for_next_item(kn_emitter *e, int load) {
+    const kn_kernel *k = e->k;
+    const kn_access *a = &k->nodes[load].access;
+    int outer = -1;
+    bool jumps = false;
+    for (int d = 0; d < k->dim_count; d++) {
+        if (k->dims[d].window.is_on)
+            return;
+        if (k->dims[d].role == KN_OUTER)
+            outer = d;
+        jumps = jumps || (k->dims[d].role == KN_SERIAL && a->strides[d] != 0);
+    }
+    if (k->reduces_vector || k->contraction.is_on || k->attention.is_on || !jumps || outer < 0 ||
+        a->strides[outer] == 0 || a->strides[vector_dim(k)] != 1)
+        return;
+    int64_t bytes = (int64_t)rt_dtype_size(a->element);
+    LLVMValueRef next = kn_element(e, access_address(e, e->bases[load], a), kn_size(e, a->strides[outer]), bytes);
+    for (int64_t at = 0; at < e->width * bytes; at += 64)
+        kn_prefetch(e, kn_address(e, next, kn_i64(e, at)));
+}
+
 static LLVMValueRef emit_node(kn_emitter *e, int index) {
     const kn_node *n = &e->k->nodes[index];
     bool uniform = kn_is_uniform(e, n);
@@ -124,6 +147,7 @@ static LLVMValueRef emit_node(kn_emitter *e, int index) {
     case KN_LOAD:
         if (n->args[0] >= 0)
             return load_at(e, index, width);
+        ask_for_next_item(e, index);
         return kn_emit_load(e, access_address(e, e->bases[index], &n->access),
                             uniform ? NULL : vector_stride(e, &n->access), n->access.element, width,
                             uniform ? NULL : e->mask);

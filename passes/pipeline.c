@@ -67,6 +67,7 @@ static const char *const order[] = {
     "eliminate_dead",
     "prune_objects", /* folded weights leave their originals behind */
     "assign_layout", /* of what lives between kernels */
+    "split_reductions", /* where channels are innermost */
     "plan_memory", /* last: offsets hold for exactly these operators */
 };
 

@@ -61,9 +61,9 @@ static void run_passes(ir_module *m, const run_options *o, const cg_target_info 
     pass_target target = {.vector_bytes = level->vector_bytes, .opt_level = 2};
     pass_counter counters[16];
     pass_context ctx = {.scratch = scratch, .target = &target, .counters = counters};
-    static const char *const names[] = {"expand_composites", "fuse", "assign_layout",
+    static const char *const names[] = {"expand_composites", "fuse", "assign_layout", "split_reductions",
                                         "plan_memory"};
-    for (size_t i = 0; i < 4; i++) {
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         const pass_info *pass = pass_find(ts_str_of(names[i]));
         ck_assert_ptr_nonnull(pass);
         ctx.counter_count = 0;

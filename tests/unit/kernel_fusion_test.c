@@ -308,6 +308,33 @@ START_TEST(kinds_of_attention) {
 }
 END_TEST
 
+/* Line by line, several of one image, beside the image itself, of known and unknown sizes. */
+START_TEST(reductions_of_images) {
+    check_text("func @forward(%x: float32[2,6,48,40]) -> Tuple[float32[2,20], float32[2,20,1,1], float32[2,20], float32[2,4,48,40]] entry {\n"
+               "  %w = const @w_20_6_1_1 : float32[20,6,1,1]\n"
+               "  %y = conv2d(%x, %w, none, [1, 1], [0, 0], [1, 1], 1) : float32[2,20,48,40]\n"
+               "  %a = silu(%y) : float32[2,20,48,40]\n"
+               "  %s = mean.dim(%a, [2, 3], false, none) : float32[2,20]\n"
+               "  %t = amax(%a, [-1, -2], true) : float32[2,20,1,1]\n"
+               "  %u = sum.dim_IntList(%a, [3, 2], false, none) : float32[2,20]\n"
+               "  %v = const @w_4_20_1_1 : float32[4,20,1,1]\n"
+               "  %z = conv2d(%a, %v, none, [1, 1], [0, 0], [1, 1], 1) : float32[2,4,48,40]\n"
+               "  %r = tuple(%s, %t, %u, %z) : Tuple[float32[2,20], float32[2,20,1,1], float32[2,20], float32[2,4,48,40]]\n"
+               "  return %r\n"
+               "}\n", -1, 1e-5, 0);
+    const char *unknown =
+        "func @forward(%x: float32[1,6,N,40]) -> float32[1,20,1,1] entry {\n"
+        "  %w = const @w_20_6_1_1 : float32[20,6,1,1]\n"
+        "  %y = conv2d(%x, %w, none, [1, 1], [0, 0], [1, 1], 1) : float32[1,20,N,40]\n"
+        "  %a = hardswish(%y) : float32[1,20,N,40]\n"
+        "  %s = adaptive_avg_pool2d(%a, [1, 1]) : float32[1,20,1,1]\n"
+        "  return %s\n"
+        "}\n";
+    check_text(unknown, 3, 1e-5, 1);
+    check_text(unknown, 3, 1e-5, 33);
+}
+END_TEST
+
 START_TEST(convolutions) {
     check_text("func @forward(%x: float32[2,3,13,11]) -> float32[2,10] entry {\n"
                "  %w = const @w_20_3_3_3 : float32[20,3,3,3]\n"
@@ -588,6 +615,7 @@ int main(void) {
     tcase_add_test(tc, symbolic_attention);
     tcase_add_test(tc, masked_attention);
     tcase_add_test(tc, kinds_of_attention);
+    tcase_add_test(tc, reductions_of_images);
     tcase_add_test(tc, convolutions);
     tcase_add_loop_test(tc, transposed_convolutions, 0,
                         (int)(sizeof transposed_cases / sizeof *transposed_cases));
