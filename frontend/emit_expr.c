@@ -1,6 +1,8 @@
 /* frontend/emit_expr.c - expressions: names, literals, choices. */
 #include "frontend/emit_internal.h"
 
+#include "runtime/base/stack.h"
+
 enum { MAX_EXPRESSION_DEPTH = 1500 };
 
 em em_binding(emitter *E, fe_binding b) {
@@ -613,7 +615,7 @@ static em expression(emitter *E, const ast_node *node, const ir_type *hint) {
 
 
 em em_expression(emitter *E, const ast_node *node, const ir_type *hint) {
-    if (++E->depth > MAX_EXPRESSION_DEPTH) {
+    if (++E->depth > MAX_EXPRESSION_DEPTH || TS_STACK_IS_LOW(E->fe->stack_limit)) {
         EM_ERR(E, node, "the code is nested too deeply");
         E->depth--;
         return em_error();

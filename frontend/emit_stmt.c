@@ -1,5 +1,7 @@
 /* frontend/emit_stmt.c - statements but for loops and assignments. */
 #include "frontend/emit_internal.h"
+
+#include "runtime/base/stack.h"
 #include "frontend/rewrite.h"
 
 enum { MAX_DEPTH = 1500 };
@@ -559,7 +561,7 @@ static void statement(emitter *E, const ast_node *s) {
 }
 
 void em_statements(emitter *E, const ast_list *list, size_t from) {
-    if (++E->depth > MAX_DEPTH) {
+    if (++E->depth > MAX_DEPTH || TS_STACK_IS_LOW(E->fe->stack_limit)) {
         EM_ERR(E, from < list->count ? list->items[from] : NULL, "the code is nested too deeply");
         E->env.state = EM_UNREACHABLE;
         E->depth--;

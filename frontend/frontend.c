@@ -2,8 +2,9 @@
 #include "frontend/emit_internal.h"
 
 #include "frontend/archive/archive.h"
+#include "runtime/base/stack.h"
 
-enum { CALL_BUDGET = 200000000, CALL_DEPTH = 500, MAX_ATTEMPTS = 200 };
+enum { CALL_BUDGET = 200000000, CALL_DEPTH = 500, MAX_ATTEMPTS = 200, STACK_RESERVE = 512 << 10 };
 
 fe_context *fe_context_make(ir_module *module, const fe_options *options,
                             fe_diagnostics *diagnostics) {
@@ -12,6 +13,7 @@ fe_context *fe_context_make(ir_module *module, const fe_options *options,
     fe->module = module;
     fe->options = options;
     fe->diagnostics = diagnostics;
+    fe->stack_limit = ts_stack_limit(STACK_RESERVE);
     fe->runtime.grad_enabled = true;
     fe->runtime.thread_budget = 1;
     fe->module_class = fe_builtin_class(fe, TS_STR("torch.nn.Module"));

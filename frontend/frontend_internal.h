@@ -185,6 +185,7 @@ struct fe_context {
     ir_module *module;
     const fe_options *options;
     fe_diagnostics *diagnostics;
+    uintptr_t stack_limit;      /* of the thread that compiles: calls nest as deep as their bodies */
     rt_context runtime;         /* for kernels run at compile time; generator seeded by --seed */
     fe_map namespaces;          /* path -> fe_scope* of a loaded library file set or user file */
     fe_map builtin_classes;     /* path -> fe_class* */

@@ -9,6 +9,8 @@
 
 #include "frontend/init_eval_internal.h"
 
+#include "runtime/base/stack.h"
+
 static void cleanup(struct fe_context *fe) {
     evaluator *ev = fe->script;
     for (size_t i = 0; i < ev->scope_count; i++) {
@@ -70,7 +72,7 @@ ts_status ev_step(evaluator *ev, const ast_node *node) {
                               "module level and __init__ run when the model is compiled",
                               (long long)EV_MAX_STEPS);
     }
-    if (ev->depth > EV_MAX_DEPTH)
+    if (ev->depth > EV_MAX_DEPTH || TS_STACK_IS_LOW(ev->fe->stack_limit))
         return ts_status_set_place(
             ts_raise("RecursionError", "maximum recursion depth exceeded"), ev_place(node));
     return NULL;

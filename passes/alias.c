@@ -15,8 +15,9 @@ struct pass_alias {
     const void **storages; /* memory of constants: pointer -> node */
     uint32_t *storage_nodes;
     size_t storage_count, storage_capacity, node_capacity;
-    ts_str *set_names; /* of attributes that some function of the module sets */
+    ts_str *set_names; /* of attributes that some function of the module sets; found when asked for */
     size_t set_count, set_capacity;
+    bool has_set_names;
 };
 
 static uint32_t add_node(pass_alias *a) {
@@ -201,7 +202,10 @@ static void find_set_names(pass_alias *a, const ir_block *b) {
     }
 }
 
-static bool is_set_somewhere(const pass_alias *a, ts_str name) {
+static bool is_set_somewhere(pass_alias *a, ts_str name) {
+    for (const ir_function *g = a->has_set_names ? NULL : a->m->functions; g; g = g->next)
+        find_set_names(a, g->body);
+    a->has_set_names = true;
     for (size_t i = 0; i < a->set_count; i++)
         if (ts_str_equal(a->set_names[i], name))
             return true;
@@ -326,8 +330,6 @@ pass_alias *pass_alias_make(pass_context *ctx, ir_module *m, const ir_function *
     a->flags[a->outside] = SET_OUTSIDE;
     for (size_t i = 0; i < f->body->parameter_count; i++)
         escape(a, f->body->parameters[i], false);
-    for (const ir_function *g = m->functions; g; g = g->next)
-        find_set_names(a, g->body);
     pass_op_list ops = pass_collect(ctx, f);
     for (size_t i = 0; i < ops.count; i++)
         visit_op(a, ops.items[i]);
@@ -336,7 +338,7 @@ pass_alias *pass_alias_make(pass_context *ctx, ir_module *m, const ir_function *
 
 /* ---- questions ---- */
 
-bool pass_attribute_value(const pass_alias *a, const ir_op *get, rt_value *out) {
+bool pass_attribute_value(pass_alias *a, const ir_op *get, rt_value *out) {
     return attribute_of(get, out) && !is_set_somewhere(a, get->name);
 }
 

@@ -29,7 +29,7 @@ bool pass_is_returned(pass_alias *a, const ir_value *v);
 bool pass_is_reshaped(pass_alias *a, const ir_value *v);
 /* What a get_attr of a constant object finds as long as no function sets the attribute; what it
  * holds may still be written in place. */
-bool pass_attribute_value(const pass_alias *a, const ir_op *get, rt_value *out);
+bool pass_attribute_value(pass_alias *a, const ir_op *get, rt_value *out);
 /* A number for v's set, the same for all its members. */
 uint32_t pass_alias_set(pass_alias *a, const ir_value *v);
 /* True where the operator itself writes memory of v's set (its regions included). */

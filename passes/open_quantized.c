@@ -628,7 +628,7 @@ static bool writes_quantized(const ir_block *block, int depth) {
 static void clear_numbers(ir_block *block, int depth) {
     for (size_t i = 0; i < block->parameter_count; i++)
         block->parameters[i]->number = 0;
-    for (ir_op *op = block->first; op && depth <= 250; op = op->next) {
+    for (ir_op *op = block->first; op && depth <= 1000; op = op->next) {
         for (size_t i = 0; i < op->result_count; i++)
             op->results[i]->number = 0;
         for (size_t i = 0; i < op->region_count; i++)

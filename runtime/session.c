@@ -1,9 +1,9 @@
 /* runtime/session.c - sessions and runs. */
-#define _GNU_SOURCE
 #include "runtime/runtime_internal.h"
 
 #include <stdlib.h>
 
+#include "runtime/base/stack.h"
 #include "runtime/ops/generator.h"
 
 enum {
@@ -197,24 +197,11 @@ static ts_status own_result(tsrt_session *s, rt_value *v, int depth) {
     return NULL;
 }
 
-static uintptr_t find_stack_limit(void) {
-    pthread_attr_t attributes;
-    void *low = NULL;
-    size_t size = 0;
-    if (pthread_getattr_np(pthread_self(), &attributes) != 0)
-        return 0;
-    pthread_attr_getstack(&attributes, &low, &size);
-    pthread_attr_destroy(&attributes);
-    uintptr_t reserve = size / 4 < STACK_RESERVE ? size / 4 : STACK_RESERVE;
-    return (uintptr_t)low + reserve;
-}
-
-/* Asking costs tens of microseconds on the main thread (it reads /proc/self/maps), so the answer is
- * kept for the thread that runs the session. */
+/* The answer is kept for the thread that runs the session: asking takes long. */
 static uintptr_t stack_limit(tsrt_session *s) {
     if (!s->has_stack_limit || !pthread_equal(s->stack_thread, pthread_self())) {
         s->stack_thread = pthread_self();
-        s->stack_limit = find_stack_limit();
+        s->stack_limit = ts_stack_limit(STACK_RESERVE);
         s->has_stack_limit = true;
     }
     return s->stack_limit;

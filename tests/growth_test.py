@@ -98,6 +98,23 @@ def doubling_calls(levels):
                               "def f(x: int):\n    return f0(x)"])
 
 
+def branches(count):
+    lines = ["def f(x: int):", "    if x == 0:", "        return 7"]
+    for i in range(1, count):
+        lines += [f"    elif x == {i}:", f"        return {i * 7 % 11}"]
+    lines += ["    y = 1", *(f"    if x == {i}:\n        return y\n    y += 3" for i in range(-count, 0))]
+    return "\n".join(lines + ["    return y"])
+
+
+def calls(count, method=False):
+    indent, self = ("    ", "self, ") if method else ("", "")
+    lines = ["class C:"] if method else []
+    for i in range(count):
+        called = f"{'self.' if method else ''}g{i - 1}(x)" if i else "x"
+        lines += [f"{indent}def g{i}({self}x: int):", f"{indent}    return {called}"]
+    return "\n".join(lines + ["def f(x: int):", f"    return {'C().' if method else ''}g{count - 1}(x)"])
+
+
 def doubling_tuples(first, levels):
     lines = ["def f(x: int):", f"    y0 = ({first}, {first})"]
     lines += [f"    y{i + 1} = (y{i}, y{i})" for i in range(levels)]
@@ -146,6 +163,14 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         same_as_python(folder, "calls", doubling_calls(17), 3)
         same_as_python(folder, "calls_below_the_budget", doubling_calls(12), 3)
+        for x in (0, 399, -1, 5000):
+            same_as_python(folder, f"branches_{x}", branches(400), x)
+        for word in ("or", "and"):
+            text = "def f(x: int):\n    return " + f" {word} ".join(f"x != {i}" for i in range(800))
+            same_as_python(folder, f"chain_of_{word}", text, 3)
+        same_as_python(folder, "calls_in_calls", calls(400), 3)
+        for method in (False, True):
+            refused(folder, f"too_many_calls_{method}", calls(20000, method), "nested too deeply", "--entry", "f")
         same_as_python(folder, "tuples", doubling_tuples("x", 40), 3)
         same_as_python(folder, "constant_tuples", doubling_tuples("1", 40), 3)
         same_as_python(folder, "sum", "def f(x: int):\n    return " + "+".join(["x"] * 8000), 3,

@@ -10,6 +10,7 @@
 #define TS_UNUSED __attribute__((unused))
 #define TS_WEAK __attribute__((weak)) /* a use that pulls in no archive member */
 #define TS_NOINLINE __attribute__((noinline))
+#define TS_FRAME_ADDRESS() __builtin_frame_address(0)
 #define TS_LIKELY(x) __builtin_expect(!!(x), 1)
 #define TS_UNLIKELY(x) __builtin_expect(!!(x), 0)
 
