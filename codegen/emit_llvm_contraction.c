@@ -209,6 +209,9 @@ static void make_plan(kn_kernel *k, const cg_target_info *target, kn_plan *p) {
         block = p->rows;
     if (!c->right_is_packed && block < 256 / p->rows * p->rows)
         block = 256 / p->rows * p->rows; /* the right side is packed once an item */
+    /* Two threads each with their rows read less of what the other wrote than with their columns. */
+    if (rt_dim_is_constant(rows) && block >= rows && rows >= 4 * p->rows)
+        block = (rows + 1) / 2;
     if (rt_dim_is_constant(rows) && rows > 0) { /* blocks of one size: a short one waits for weights */
         int64_t even = (rows + (rows + block - 1) / block - 1) / ((rows + block - 1) / block);
         block = (even + p->rows - 1) / p->rows * p->rows;
