@@ -262,7 +262,7 @@ static void make_plan(kn_kernel *k, const cg_target_info *target, kn_plan *p) {
     /* A part is worth waking a thread for. Few rows wait for the weights: a byte from the third-level
      * cache takes as long as two operations do. */
     double weight_bytes = flops * 2 / (double)block, cost = flops + 2 * weight_bytes;
-    k->grain = cost > 2e6 ? 1 : (int64_t)(2e6 / (cost + 1)) + 1;
+    k->grain = cost > 1e6 ? 1 : (int64_t)(1e6 / (cost + 1)) + 1;
     k->flops = 0; /* the last block and the last group may be short */
     if (rt_dim_is_constant(items) && rt_dim_is_constant(rows) && rt_dim_is_constant(columns))
         k->flops = 2.0 * (double)sum * (double)columns * (double)rows;

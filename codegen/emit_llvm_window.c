@@ -17,7 +17,7 @@
 
 #include <string.h>
 
-enum { MAX_TILE = 16, MAX_KERNEL = 16, MAX_END_TILES = 6, MAX_SYMBOLIC_TILE = 8 };
+enum { MAX_TILE = 16, MAX_KERNEL = 16, MAX_END_TILES = 6, MAX_SYMBOLIC_TILE = 8, MAX_SPANNED_LINES = 4 };
 
 typedef struct window_plan {
     int reduce;           /* the reduction's node */
@@ -27,7 +27,7 @@ typedef struct window_plan {
     int64_t pixel;        /* elements from an input pixel of a line to the next */
     int tile;             /* outputs of a tile */
     int64_t chunk, lines; /* channels and output lines of an item */
-    int64_t chunks;
+    int64_t chunks, spans; /* of the channels, of a line */
     rt_dim blocks;
     bool is_symbolic; /* lines of unknown length or number */
     bool is_tight;    /* the last window ends with the padding, or before it */
@@ -171,6 +171,11 @@ static bool make_plan(const kn_kernel *k, const cg_target_info *target, window_p
     int64_t lines = p->is_symbolic ? 28 : k->dims[p->oh].size, parts = (16 + p->chunks - 1) / p->chunks;
     p->lines = (lines + parts - 1) / parts;
     p->blocks = kn_dim_ceil_div(k, k->dims[p->oh].size, p->lines);
+    p->spans = 1;
+    if (rt_dim_is_constant(p->blocks) && p->blocks < MAX_SPANNED_LINES) { /* a signal: one long line */
+        int64_t spans = (16 + p->blocks * p->chunks - 1) / (p->blocks * p->chunks);
+        p->spans = p->is_symbolic || spans < tiles ? spans : tiles;
+    }
     const kn_window *w = &k->dims[p->kw].window;
     const rt_dim_algebra *g = ir_dim_algebra(k->ir);
     rt_dim steps = kn_dim_add(k, w->input, 2 * w->padding - (kernel - 1) * w->dilation - 1);
@@ -183,7 +188,7 @@ bool kn_plan_window(kn_kernel *k, const cg_target_info *target) {
     window_plan p;
     if (!make_plan(k, target, &p))
         return false;
-    rt_dim items = kn_dim_mul(k, p.blocks, p.chunks);
+    rt_dim items = kn_dim_mul(k, p.blocks, p.chunks * p.spans);
     for (int d = 0; d < k->dim_count; d++)
         if (k->dims[d].role == KN_OUTER && d != p.oh && d != p.ow)
             items = kn_dim_mul(k, items, k->dims[d].size);
@@ -192,10 +197,10 @@ bool kn_plan_window(kn_kernel *k, const cg_target_info *target) {
     if (!rt_dim_is_constant(p.blocks))
         kn_dim_param(k, p.blocks);
     double length = p.is_symbolic ? 64 : (double)k->dims[p.ow].size;
-    double places = (double)(k->dims[p.kh].size * k->dims[p.kw].size * p.lines) * length;
+    double places = (double)(k->dims[p.kh].size * k->dims[p.kw].size * p.lines) * length / (double)p.spans;
     double terms = places * (double)p.chunk;
     k->work_items = k->part_items = items;
-    k->grain = terms > 4e5 ? 1 : (int64_t)(4e5 / (terms + 1)) + 1;
+    k->grain = terms > 1.5e5 ? 1 : (int64_t)(1.5e5 / (terms + 1)) + 1;
     k->flops = rt_dim_is_constant(items)
                    ? (p.weight >= 0 ? 2 : 1) * places * (double)(k->dims[p.c].size * items) /
                          (double)p.chunks
@@ -441,14 +446,34 @@ static void emit_tile(kn_emitter *e, const window_tile *t, LLVMValueRef first, L
 
 /* ---- the kernel ---- */
 
-static void emit_tiles(kn_emitter *e, const window_plan *p, LLVMValueRef begin, LLVMValueRef end) {
+/* The part of a line that is an item's: tiles [n * span / spans, n * (span + 1) / spans) of n. */
+typedef struct window_span {
+    LLVMValueRef index; /* NULL: whole lines */
+    int64_t spans;
+} window_span;
+
+static void span_range(kn_emitter *e, const window_span *s, LLVMValueRef tiles, LLVMValueRef *begin,
+                       LLVMValueRef *end) {
+    LLVMValueRef spans = kn_i64(e, s->spans), next = kn_add(e, s->index, kn_i64(e, 1));
+    *begin = LLVMBuildUDiv(e->b, kn_mul(e, tiles, s->index), spans, "");
+    *end = LLVMBuildUDiv(e->b, kn_mul(e, tiles, next), spans, "");
+}
+
+static void emit_tiles(kn_emitter *e, const window_plan *p, const window_span *s, LLVMValueRef begin,
+                       LLVMValueRef end) {
+    LLVMContextRef c = e->unit->context;
     int64_t inner, past, out = e->k->dims[p->ow].size;
     int64_t tiles = interior_tiles(e->k, p, &inner, &past);
+    LLVMValueRef low = NULL, high = NULL;
+    if (s->index)
+        span_range(e, s, kn_i64(e, tiles), &low, &high);
     for (int64_t i = 0; i < tiles; i++) {
         window_tile t = {.p = p, .first = i * p->tile, .count = p->tile};
+        LLVMValueRef here = kn_i64(e, i);
         if (i == inner && past > inner) {
             kn_loop loop;
-            kn_loop_begin(e, &loop, kn_i64(e, inner), kn_i64(e, past), 1, NULL, 0);
+            LLVMValueRef last = kn_i64(e, past);
+            kn_loop_begin(e, &loop, low ? kn_max(e, here, low) : here, high ? kn_min(e, last, high) : last, 1, NULL, 0);
             emit_tile(e, &t, kn_mul(e, loop.index, kn_i64(e, p->tile)), begin, end);
             kn_loop_end(e, &loop, NULL);
             i = past - 1;
@@ -456,13 +481,26 @@ static void emit_tiles(kn_emitter *e, const window_plan *p, LLVMValueRef begin, 
         }
         if (t.first + t.count > out)
             t.count = (int)(out - t.first);
+        LLVMBasicBlockRef next = NULL;
+        if (low) {
+            LLVMBasicBlockRef ours = LLVMAppendBasicBlockInContext(c, e->function, "");
+            next = LLVMAppendBasicBlockInContext(c, e->function, "");
+            LLVMValueRef is_ours = LLVMBuildAnd(e->b, LLVMBuildICmp(e->b, LLVMIntSGE, here, low, ""),
+                                                LLVMBuildICmp(e->b, LLVMIntSLT, here, high, ""), "");
+            LLVMBuildCondBr(e->b, is_ours, ours, next);
+            LLVMPositionBuilderAtEnd(e->b, ours);
+        }
         emit_tile(e, &t, kn_i64(e, t.first), begin, end);
+        if (next) {
+            LLVMBuildBr(e->b, next);
+            LLVMPositionBuilderAtEnd(e->b, next);
+        }
     }
 }
 
 /* Tiles of t->count outputs over a line of `out`, no fewer than that. */
-static void emit_equal_tiles(kn_emitter *e, window_tile *t, LLVMValueRef out, LLVMValueRef begin,
-                             LLVMValueRef end) {
+static void emit_equal_tiles(kn_emitter *e, window_tile *t, const window_span *s, LLVMValueRef out,
+                             LLVMValueRef begin, LLVMValueRef end) {
     enum { LEAST_INNER = 5 }; /* shorter lines are all ends */
     const kn_window *w = &e->k->dims[t->p->kw].window;
     int64_t reach = (e->k->dims[t->p->kw].size - 1) * w->dilation;
@@ -471,7 +509,13 @@ static void emit_equal_tiles(kn_emitter *e, window_tile *t, LLVMValueRef out, LL
     LLVMValueRef room = kn_sub(e, kn_size(e, w->input),
                                kn_i64(e, 1 + reach - w->padding + (t->count - 1) * w->stride));
     kn_loop tile;
-    kn_loop_begin(e, &tile, kn_i64(e, 0), out, t->count, NULL, 0);
+    LLVMValueRef low = kn_i64(e, 0), high = out, count = kn_i64(e, t->count);
+    if (s->index) {
+        span_range(e, s, LLVMBuildUDiv(e->b, kn_add(e, out, kn_i64(e, t->count - 1)), count, ""), &low, &high);
+        low = kn_mul(e, low, count);
+        high = kn_mul(e, high, count);
+    }
+    kn_loop_begin(e, &tile, low, high, t->count, NULL, 0);
     LLVMValueRef first = kn_min(e, tile.index, last), at = kn_mul(e, first, stride);
     t->origin = kn_sub(e, at, kn_i64(e, w->padding));
     t->inside = NULL;
@@ -482,7 +526,7 @@ static void emit_equal_tiles(kn_emitter *e, window_tile *t, LLVMValueRef out, LL
     kn_loop_end(e, &tile, NULL);
 }
 
-static void emit_symbolic_tiles(kn_emitter *e, const window_plan *p, LLVMValueRef begin,
+static void emit_symbolic_tiles(kn_emitter *e, const window_plan *p, const window_span *s, LLVMValueRef begin,
                                 LLVMValueRef end) {
     LLVMContextRef context = e->unit->context;
     LLVMValueRef out = kn_size(e, e->k->dims[p->ow].size), most = kn_i64(e, p->tile);
@@ -497,7 +541,7 @@ static void emit_symbolic_tiles(kn_emitter *e, const window_plan *p, LLVMValueRe
         LLVMBasicBlockRef fewer = LLVMAppendBasicBlockInContext(context, e->function, "");
         LLVMBuildCondBr(e->b, LLVMBuildICmp(e->b, LLVMIntEQ, each, kn_i64(e, count), ""), these, fewer);
         LLVMPositionBuilderAtEnd(e->b, these);
-        emit_equal_tiles(e, &t, out, begin, end);
+        emit_equal_tiles(e, &t, s, out, begin, end);
         LLVMBuildBr(e->b, done);
         LLVMPositionBuilderAtEnd(e->b, fewer);
     }
@@ -516,6 +560,12 @@ bool kn_emit_window(kn_emitter *e) {
     LLVMValueRef chunk = kn_sub(e, items.index, kn_mul(e, rest, kn_i64(e, p.chunks)));
     LLVMValueRef begin = kn_mul(e, chunk, kn_i64(e, p.chunk));
     LLVMValueRef end = kn_min(e, kn_add(e, begin, kn_i64(e, p.chunk)), kn_size(e, k->dims[p.c].size));
+    window_span span = {.spans = p.spans};
+    if (p.spans > 1) {
+        LLVMValueRef spans = kn_i64(e, p.spans), quotient = LLVMBuildUDiv(e->b, rest, spans, "");
+        span.index = kn_sub(e, rest, kn_mul(e, quotient, spans));
+        rest = quotient;
+    }
     LLVMValueRef blocks = kn_size(e, p.blocks), image = LLVMBuildUDiv(e->b, rest, blocks, "");
     LLVMValueRef block = kn_sub(e, rest, kn_mul(e, image, blocks));
     for (int d = k->dim_count - 1; d >= 0; d--) {
@@ -531,9 +581,9 @@ bool kn_emit_window(kn_emitter *e) {
     kn_loop_begin(e, &lines, first, past, 1, NULL, 0);
     e->index[p.oh] = lines.index;
     if (p.is_symbolic)
-        emit_symbolic_tiles(e, &p, begin, end);
+        emit_symbolic_tiles(e, &p, &span, begin, end);
     else
-        emit_tiles(e, &p, begin, end);
+        emit_tiles(e, &p, &span, begin, end);
     kn_loop_end(e, &lines, NULL);
     kn_loop_end(e, &items, NULL);
     return true;

@@ -240,7 +240,7 @@ static void plan_items(kn_kernel *k) {
             cost += kn_scalar_is_heavy(k->nodes[i].code) ? 1.0 : 0.05;
     cost *= per_item * length;
     k->work_items = k->part_items = items;
-    k->grain = cost > 20000 ? 1 : (int64_t)(20000 / (cost + 0.1)) + 1;
+    k->grain = cost > 4000 ? 1 : (int64_t)(4000 / (cost + 0.1)) + 1;
     k->flops = rt_dim_is_constant(items)
                    ? (double)items * per_item * length * (double)k->node_count
                    : 0;

@@ -335,6 +335,31 @@ START_TEST(reductions_of_images) {
 }
 END_TEST
 
+/* One long line for a channel: its tiles are divided into items, of known and unknown lengths. */
+START_TEST(windows_of_signals) {
+    check_text("func @forward(%x: float32[1,20,301]) -> float32[1,20,151] entry {\n"
+               "  %w = const @w_20_1_5 : float32[20,1,5]\n"
+               "  %a = conv1d(%x, %w, none, [2], [2], [1], 20) : float32[1,20,151]\n"
+               "  %b = relu(%a) : float32[1,20,151]\n"
+               "  return %b\n"
+               "}\n", 1, 1e-5, 0);
+    check_text("func @forward(%x: float32[1,7,9]) -> float32[1,7,9] entry {\n"
+               "  %w = const @w_7_1_3 : float32[7,1,3]\n"
+               "  %a = conv1d(%x, %w, none, [1], [1], [1], 7) : float32[1,7,9]\n"
+               "  return %a\n"
+               "}\n", 1, 1e-5, 0);
+    const char *unknown =
+        "func @forward(%x: float32[1,20,N]) -> float32[1,20,N] entry {\n"
+        "  %w = const @w_20_1_3 : float32[20,1,3]\n"
+        "  %a = conv1d(%x, %w, none, [1], [1], [1], 20) : float32[1,20,N]\n"
+        "  return %a\n"
+        "}\n";
+    check_text(unknown, 1, 1e-5, 1);
+    check_text(unknown, 1, 1e-5, 7);
+    check_text(unknown, 1, 1e-5, 300);
+}
+END_TEST
+
 START_TEST(convolutions) {
     check_text("func @forward(%x: float32[2,3,13,11]) -> float32[2,10] entry {\n"
                "  %w = const @w_20_3_3_3 : float32[20,3,3,3]\n"
@@ -616,6 +641,7 @@ int main(void) {
     tcase_add_test(tc, masked_attention);
     tcase_add_test(tc, kinds_of_attention);
     tcase_add_test(tc, reductions_of_images);
+    tcase_add_test(tc, windows_of_signals);
     tcase_add_test(tc, convolutions);
     tcase_add_loop_test(tc, transposed_convolutions, 0,
                         (int)(sizeof transposed_cases / sizeof *transposed_cases));
