@@ -6,6 +6,7 @@
 The last line is 'N passed, N failed'."""
 import json
 import os
+import resource
 import struct
 import subprocess
 import sys
@@ -120,6 +121,18 @@ def interrupted(here):
         check("interrupted after %g s" % delay, code in (status, 0) or (delay < 0.1 and code == -number), "status %d" % code)
         left = os.listdir(folder)
         check("left behind after %g s" % delay, left in ([], ["out.tsm"]), str(left))
+
+
+def little_memory(here):
+    """However little there is: a result or a message, no signal and no temporary file."""
+    with open(here("deep.py"), "w") as f:
+        f.write("import torch\ndef f(x: torch.Tensor):\n" + "".join(
+            f"    x = torch.softmax(x @ x, {i % 2}).cumsum(0)\n" for i in range(40)) + "    return x\n")
+    for megabytes in range(80, 240, 10):
+        limit = lambda: resource.setrlimit(resource.RLIMIT_AS, (megabytes << 20, megabytes << 20))
+        code, out, err = run(TSC, here("deep.py"), "--entry", "f", "--input", "x:float32[8,8]", "-o", here("deep.tsm"),
+                             preexec_fn=limit)
+        check(f"within {megabytes} MB", code == 0 or (code == 1 and "error: " in err), f"status {code}: {err}")
 
 
 def needs(here):
@@ -357,6 +370,7 @@ def main(folder):
     expect("cut artifact", (open(here("cut.tsm"), "wb").write(data[:100]), run(TSRUN, here("cut.tsm")))[1], 1)
     precision(here)
     needs(here)
+    little_memory(here)
     whole_numbers(here)
     check("no temporaries", not [n for n in os.listdir(folder) if ".tmp." in n])
 

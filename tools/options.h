@@ -58,8 +58,8 @@ ts_status options_unknown_word(const char *what, const char *text, const char *c
     TS_WARN_UNUSED;
 
 /* ---- options_interrupt.c ---- */
-/* From here on SIGINT and SIGTERM end the process with 130 and 143 once temporary files of this
- * process beside the protected output are gone. Call before any thread is made. */
+/* From here on SIGINT and SIGTERM end the process with 130 and 143, and an abort of LLVM's with 1, once
+ * temporary files of this process beside the protected output are gone. Call before any thread is made. */
 void interrupts_init(void);
 void interrupts_protect(const char *output); /* the text must stay */
 

@@ -1,7 +1,8 @@
 /* tools/options_interrupt.c - an interrupted tool leaves no temporary file behind.
  *
  * The signals are blocked in all threads but one, which waits for them: what it does then is not
- * bound to what a signal handler may do. */
+ * bound to what a signal handler may do. LLVM aborts the process where memory runs out: that is handed
+ * to the same thread and ends in a message and status 1. */
 #define _GNU_SOURCE
 #include "tools/options.h"
 
@@ -15,6 +16,7 @@
 #include <unistd.h>
 
 static _Atomic(const char *) protected_output;
+static volatile sig_atomic_t was_aborted;
 
 /* ts_file_write calls them OUTPUT.tmp.PID.XXXXXX. */
 static void remove_temporaries(const char *output) {
@@ -49,7 +51,19 @@ static void *wait_for_signals(void *unused) {
     const char *output = atomic_load(&protected_output);
     if (output)
         remove_temporaries(output);
-    _exit(128 + number);
+    static const char gave_up[] = "tsc: error: the code generator gave up: out of memory, or what the "
+                                  "line before says\n";
+    if (was_aborted && write(2, gave_up, sizeof gave_up - 1) < 0)
+        _exit(1);
+    _exit(was_aborted ? 1 : 128 + number);
+}
+
+static void on_abort(int number) {
+    (void)number;
+    was_aborted = 1;
+    kill(getpid(), SIGTERM); /* blocked but for the thread that waits */
+    for (;;)
+        pause();
 }
 
 void interrupts_init(void) {
@@ -62,6 +76,8 @@ void interrupts_init(void) {
         pthread_sigmask(SIG_UNBLOCK, &set, NULL);
     else
         pthread_detach(thread);
+    struct sigaction action = {.sa_handler = on_abort};
+    sigaction(SIGABRT, &action, NULL);
 }
 
 void interrupts_protect(const char *output) { atomic_store(&protected_output, output); }

@@ -103,7 +103,10 @@ static void complain(ts_status status) {
     const char *trail = ts_status_trail(status);
     if (trail[0] && !exception[0])
         ts_buffer_format(&text, "  %s\n", trail);
-    (void)streams_write(2, text.data, text.length);
+    if (text.failed)
+        (void)streams_write(2, "tsrun: error: out of memory\n", 28);
+    else
+        (void)streams_write(2, text.data, text.length);
     ts_buffer_deinit(&text);
 }
 

@@ -338,6 +338,8 @@ ts_status tsrun_json_load(const char *path, json_t **out) {
     ts_file_unmap(&file);
     if (*out)
         return NULL;
+    if (json_error_code(&error) == json_error_out_of_memory)
+        return ts_no_memory();
     ts_place place = {ts_str_of(path), error.line, error.column, 0};
     return ts_error_at(TS_ERR_INVALID_INPUT, place, "expected JSON: %s", error.text);
 }

@@ -175,6 +175,8 @@ ts_status safetensors_parse(ts_str bytes, safetensors_file *out) {
         return bad("the header is nested too deeply");
     json_error_t error;
     json_t *root = json_loadb(header.data, header.length, JSON_REJECT_DUPLICATES, &error);
+    if (!root && json_error_code(&error) == json_error_out_of_memory)
+        return ts_no_memory();
     if (!root)
         return ts_error_make(TS_ERR_INVALID_FILE, "not a valid safetensors file: header: %s",
                              error.text);
