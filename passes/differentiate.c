@@ -134,8 +134,15 @@ static ts_status differentiate(differ *d, bool *out_again) {
         differ_rule rule = {.d = d, .ctx = d->ctx, .m = m, .b = &b, .adjoints = adjoints};
         add_other_reads(d, &rule, d->inputs[i]);
         results[i] = ir_value_map_get(adjoints, d->inputs[i]);
-        if (!results[i])
+        /* A cast of its own: what sums to the gradient may have no sizes when types are found again. */
+        const ir_type *item = ir_type_without_none(m, op->results[0]->type->args[0]);
+        if (results[i]) {
+            ir_op *cast = ir_build_op(&b, IR_OP_CAST, &results[i], 1, &item, 1);
+            cast->type = item;
+            results[i] = cast->results[0];
+        } else {
             TS_TRY(unused_input(d, &rule, &results[i]));
+        }
     }
     const ir_type *t = op->results[0]->type;
     ir_value *list = ir_build_op(&b, IR_OP_LIST, results, d->input_count, &t, 1)->results[0];

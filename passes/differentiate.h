@@ -71,6 +71,8 @@ ts_status differ_reverse_block(differ *d, ir_block *block, ir_op *from, ir_build
 bool differ_is_list(const ir_value *v);
 /* The list that v is another name of. */
 ir_value *differ_list_root(ir_value *v);
+/* Whether the outputs read the list at all. */
+bool differ_leads_to_outputs(const differ *d, ir_value *list);
 /* The list of v's gradients, made at the builder where there is none. */
 ts_status differ_list_adjoint(differ_rule *r, ir_value *v, ir_value **out) TS_WARN_UNUSED;
 /* Operators on lists themselves; *out_done false where op is none of them. */

@@ -30,6 +30,32 @@ static bool is_set_between(const differ *d, const ir_op *a, const ir_op *b) {
     return false;
 }
 
+/* A list made here: it is no other list that was. (The alias sets go by what lists hold, too.) */
+static const ir_value *fresh_list(ir_value *v) {
+    const ir_value *root = differ_list_root(v);
+    if (!root->def || (root->def->opcode != IR_OP_LIST && root->def->opcode != IR_OP_CORE))
+        return NULL;
+    if (root->def->opcode == IR_OP_CORE && ir_schema_of(root->def->block->function->module, root->def->core)
+                                               ->result_aliases[root->index])
+        return NULL;
+    return root;
+}
+
+/* The list itself is written: its tensors may be. */
+static bool list_is_changed(const differ *d, const ir_value *v) {
+    if (v->type->kind != IR_LIST || v->type->args[0]->kind != IR_TENSOR)
+        return pass_is_changed(d->alias, v);
+    for (size_t i = 0; i < d->ops.count; i++) {
+        const ir_op *op = d->ops.items[i];
+        bool is_other = op->opcode == IR_OP_CORE && op->operand_count &&
+                        (op->operands[0]->type->kind == IR_TENSOR ||
+                         (differ_is_list(op->operands[0]) && fresh_list(op->operands[0])));
+        if (!op->region_count && !is_other && pass_op_writes(d->alias, op, v))
+            return true;
+    }
+    return false;
+}
+
 /* What a read of an attribute that nobody sets, or a constant, gives; lists that nobody changes. */
 static bool value_of(const differ *d, const ir_value *v, rt_value *out) {
     if (!v->def)
@@ -37,7 +63,7 @@ static bool value_of(const differ *d, const ir_value *v, rt_value *out) {
     if (v->def->opcode == IR_OP_CONST)
         return ir_const_value(v, out);
     return v->def->opcode == IR_OP_GET_ATTR && pass_attribute_value(d->alias, v->def, out) &&
-           (out->tag == RT_TAG_TENSOR || (v->number != UINT32_MAX && !pass_is_changed(d->alias, v)));
+           (out->tag == RT_TAG_TENSOR || (v->number != UINT32_MAX && !list_is_changed(d, v)));
 }
 
 bool differ_known_list(const differ *d, const ir_value *v, rt_value *out) {
@@ -355,17 +381,6 @@ static bool runs_between(const differ *d, const ir_op *reader, const ir_op *writ
     return false;
 }
 
-/* A list made here: it is no other list that was. (The alias sets go by what lists hold, too.) */
-static const ir_value *fresh_list(ir_value *v) {
-    const ir_value *root = differ_list_root(v);
-    if (!root->def || (root->def->opcode != IR_OP_LIST && root->def->opcode != IR_OP_CORE))
-        return NULL;
-    if (root->def->opcode == IR_OP_CORE && ir_schema_of(root->def->block->function->module, root->def->core)
-                                               ->result_aliases[root->index])
-        return NULL;
-    return root;
-}
-
 static bool writes_list(differ *d, const ir_op *op, ir_value *v) {
     const ir_value *own = fresh_list(v);
     if (own && op->opcode == IR_OP_CORE && op->operand_count && differ_is_list(op->operands[0])) {
@@ -411,6 +426,35 @@ static void reach(differ *d, const ir_value *v, bool *reached, int depth) {
         reach_op(d, v->block->parent, reached, depth);
 }
 
+/* Whether op fills what the outputs are made of: an append reaches them through its list, and no result. */
+static bool fills_reached(const differ *d, const ir_op *op, const bool *reached) {
+    if (op->opcode != IR_OP_CORE || !op->operand_count || !ir_op_writes(op, 0) || !differ_is_list(op->operands[0]))
+        return false;
+    const ir_value *v = differ_list_root(op->operands[0]);
+    return v->def && v->def->number < d->ops.count && reached[v->def->number];
+}
+
+static void reach_writers(differ *d, bool *reached) {
+    for (bool any = true; any;) {
+        any = false;
+        for (size_t i = 0; i < d->ops.count; i++) {
+            const ir_op *op = d->ops.items[i];
+            if (reached[op->number] || !fills_reached(d, op, reached))
+                continue;
+            any = true;
+            reach_op(d, op, reached, 0);
+            /* What decides whether it runs, too; of what stands around the gradient itself, nothing. */
+            for (op = op->block->parent; op && !contains(op, d->at); op = op->block->parent) {
+                if (op->opcode == IR_OP_LOOP)
+                    reach_op(d, op, reached, 0);
+                else if (op->operand_count)
+                    reach(d, op->operands[0], reached, 0);
+                reached[op->number] = true;
+            }
+        }
+    }
+}
+
 static bool is_read(differ *d, const bool *reached, const ir_value *v) {
     for (size_t i = 0; i < d->ops.count; i++)
         for (size_t j = 0; reached[i] && j < d->ops.items[i]->operand_count; j++)
@@ -419,10 +463,19 @@ static bool is_read(differ *d, const bool *reached, const ir_value *v) {
     return false;
 }
 
+/* An input itself: what a step of an optimiser writes there is where the next gradient begins. */
+static bool is_input(const differ *d, const ir_value *v) {
+    for (size_t i = 0; i < d->input_count; i++)
+        if (differ_same_variable(d, v, d->inputs[i]))
+            return true;
+    return false;
+}
+
 ts_status differ_check_writes(differ *d, ir_value *const *outputs, size_t count) {
     bool *reached = d->reached = TS_NEW_ARRAY(d->ctx->scratch, bool, d->ops.count + 1);
     for (size_t i = 0; i < count; i++)
         reach(d, outputs[i], reached, 0);
+    reach_writers(d, reached);
     for (size_t i = 0; i < d->ops.count; i++) {
         const ir_op *op = d->ops.items[i];
         if (op->opcode != IR_OP_CORE || op->operand_count < 1 ||
@@ -430,7 +483,7 @@ ts_status differ_check_writes(differ *d, ir_value *const *outputs, size_t count)
             op->operands[0]->type->kind == IR_LIST || !ir_type_is_mutable(op->operands[0]->type) ||
             !runs_between(d, d->ops.items[0], op, NULL))
             continue;
-        bool own = !pass_is_outside(d->alias, op->operands[0]);
+        bool own = !pass_is_outside(d->alias, op->operands[0]) && !is_input(d, op->operands[0]);
         bool any = own && differ_depends(d, op->operands[0]) && op->operands[0]->type->kind == IR_TENSOR;
         for (size_t j = 1; j < op->operand_count; j++)
             any |= differ_depends(d, op->operands[j]);

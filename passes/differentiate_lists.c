@@ -129,8 +129,7 @@ static ts_status unpacked(differ_rule *r) {
     return differ_add_list(r, root, list);
 }
 
-/* Whether the outputs read the list at all. */
-static bool leads_to_outputs(const differ *d, ir_value *list) {
+bool differ_leads_to_outputs(const differ *d, ir_value *list) {
     const ir_value *root = differ_list_root(list);
     return !root->def || root->def->number >= d->ops.count || d->reached[root->def->number];
 }
@@ -152,7 +151,7 @@ ts_status differ_apply_list(differ_rule *r, bool *out_done) {
     *out_done = op->opcode == IR_OP_CORE && op->operand_count && differ_is_list(o[0]);
     if (!*out_done)
         return NULL;
-    if (ir_op_writes(op, 0) && !leads_to_outputs(r->d, o[0]))
+    if (ir_op_writes(op, 0) && !differ_leads_to_outputs(r->d, o[0]))
         return NULL;
     ir_value *g = op->result_count ? ir_value_map_get(r->adjoints, op->results[0]) : NULL;
     ir_value *own = op->result_count ? ir_value_map_get(r->d->list_adjoints, op->results[0]) : NULL;

@@ -122,7 +122,7 @@ static void collect_outer(differ_rule *r, const ir_block *block, value_list *ten
                 continue;
             if (differ_is_list(v)) {
                 v = differ_list_root(v);
-                if (!differ_is_inside(r->op, v))
+                if (!differ_is_inside(r->op, v) && differ_leads_to_outputs(r->d, v))
                     add_value(r, lists, v);
             } else if (!differ_is_inside(r->op, v)) {
                 add_value(r, tensors, v);
