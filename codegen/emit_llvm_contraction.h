@@ -61,7 +61,7 @@ typedef struct kn_tile {
 } kn_tile;
 
 int64_t kn_left_bytes(const kn_contraction *c); /* of an element of LINES */
-/* ---- emit_llvm_left.c: rows of the left operand, panels of a right one that is no constant ---- */
+/* ---- emit_llvm_left.c: rows of the left operand; emit_llvm_right.c: panels of a right one that is no constant ---- */
 void kn_emit_rows(kn_emitter *e, kn_pieces *x);
 /* Copies terms [sum_begin, sum_begin + sum_length) of the block's rows, sum_length + 16 floats apart. */
 void kn_emit_left_copy(kn_emitter *e, kn_pieces *x);

@@ -363,35 +363,3 @@ void kn_emit_left_copy(kn_emitter *e, kn_pieces *x) {
     }
     kn_loop_end(e, &row, NULL);
 }
-
-/* packed[panel][k][16]; columns past the end are zero. */
-void kn_emit_packed_right(kn_emitter *e, kn_pieces *x, LLVMValueRef panel_begin, LLVMValueRef panel_end) {
-    kn_contraction *c = &e->k->contraction;
-    int n_dim = c->batch_count + 1;
-    LLVMValueRef columns = kn_size(e, e->k->dims[n_dim].size), sum = kn_size(e, c->k);
-    LLVMValueRef stride = kn_size(e, c->right.strides[n_dim]), k_stride = kn_size(e, c->right_k);
-    bool adjacent = c->right.strides[n_dim] == 1;
-    LLVMValueRef begin = kn_mul(e, panel_begin, kn_i64(e, KN_PANEL));
-    LLVMValueRef end = kn_min(e, kn_mul(e, panel_end, kn_i64(e, KN_PANEL)), columns);
-    kn_loop n, k;
-    kn_loop_begin(e, &n, begin, end, KN_PANEL, NULL, 0);
-    LLVMValueRef panel =
-        kn_element(e, x->packed_right, kn_mul(e, kn_sub(e, n.index, begin), sum), 4);
-    LLVMValueRef masks[16];
-    int vectors = KN_PANEL / e->width;
-    for (int v = 0; v < vectors; v++)
-        masks[v] = kn_lane_mask(e, kn_max(e, kn_sub(e, columns, kn_add(e, n.index, kn_i64(e, v * e->width))), kn_i64(e, 0)), e->width);
-    kn_loop_begin(e, &k, kn_i64(e, 0), sum, 1, NULL, 0);
-    LLVMValueRef line = kn_mul(e, k.index, k_stride);
-    LLVMValueRef to = kn_element(e, panel, k.index, KN_PANEL * 4);
-    for (int v = 0; v < vectors; v++) {
-        LLVMValueRef column = kn_add(e, n.index, kn_i64(e, v * e->width));
-        LLVMValueRef from = kn_float_address(e, x->right, kn_add(e, line, kn_mul(e, column, stride)));
-        LLVMValueRef value = kn_emit_load(e, from, adjacent ? NULL : stride, RT_float32, e->width, masks[v]);
-        kn_emit_store(e, value, kn_float_address(e, to, kn_i64(e, v * e->width)), NULL, RT_float32,
-                      e->width, NULL);
-    }
-    kn_loop_end(e, &k, NULL);
-    kn_loop_end(e, &n, NULL);
-    x->right = kn_float_address(e, x->packed_right, kn_sub(e, kn_i64(e, 0), kn_mul(e, begin, sum)));
-}

@@ -209,6 +209,31 @@ START_TEST(products_of_inputs) {
 }
 END_TEST
 
+/* The right side is packed: four panels and fewer, transposed by squares and what is left of them, of unknown
+ * sizes. */
+START_TEST(products_of_two_inputs) {
+    check_text("func @forward(%x: float32[30,70], %y: float32[70,150]) -> float32[30,150] entry {\n"
+               "  %a = mm(%x, %y) : float32[30,150]\n"
+               "  return %a\n"
+               "}\n", 1, 1e-5, 0);
+    const char *transposed = "func @forward(%x: float32[37,N], %y: float32[29,N]) -> float32[37,29] entry {\n"
+                             "  %t = t(%y) : float32[N,29]\n"
+                             "  %a = mm(%x, %t) : float32[37,29]\n"
+                             "  return %a\n"
+                             "}\n";
+    check_text(transposed, 1, 1e-5, 1);
+    check_text(transposed, 1, 1e-5, 16);
+    check_text(transposed, 1, 1e-5, 45);
+    const char *columns = "func @forward(%x: float32[20,40], %y: float32[40,N]) -> float32[20,N] entry {\n"
+                          "  %a = mm(%x, %y) : float32[20,N]\n"
+                          "  return %a\n"
+                          "}\n";
+    check_text(columns, 1, 1e-5, 3);
+    check_text(columns, 1, 1e-5, 64);
+    check_text(columns, 1, 1e-5, 131);
+}
+END_TEST
+
 START_TEST(symbolic_attention) {
     const char *text =
         "func @forward(%q: float32[2,N,8], %k: float32[2,N,8], %v: float32[2,N,12]) -> float32[2,N,12] entry {\n"
@@ -637,6 +662,7 @@ int main(void) {
     tcase_add_test(tc, weights_in_loops);
     tcase_add_test(tc, products_of_inputs);
     tcase_add_test(tc, attention);
+    tcase_add_test(tc, products_of_two_inputs);
     tcase_add_test(tc, symbolic_attention);
     tcase_add_test(tc, masked_attention);
     tcase_add_test(tc, kinds_of_attention);
