@@ -206,6 +206,7 @@ ir_value *em_uninitialized(emitter *E, const ir_type *type);
 void em_statements(emitter *E, const ast_list *list, size_t from);
 bool em_is_endless(const ast_node *loop);
 bool em_always_leaves(const ast_list *list, bool *out_exits);
+void em_keep(emitter *E, em v, const ast_node *node);
 void em_while(emitter *E, const ast_node *node);
 void em_for(emitter *E, const ast_node *node);
 void em_give_result(emitter *E, ir_value *v); /* of a return: sets the flags */

@@ -455,6 +455,18 @@ static bool is_none(em v) {
            (v.kind == EM_BINDING && v.binding->kind == FE_VALUE && rt_is_none(v.binding->value));
 }
 
+/* A name known only at run time is that of a module or parameter of a ModuleDict or ParameterDict. */
+static ir_value *is_child_name(emitter *E, const ir_class *c, ir_value *name, const ast_node *node) {
+    ir_value *found = ir_build_bool(&E->b, false);
+    for (size_t i = 0; i < c->field_count; i++) {
+        const ir_type *t = c->fields[i].type;
+        if (t->kind == IR_TENSOR || (t->kind == IR_CLASS && t->class_->base.kind == RT_CLASS_MODULE))
+            found = em_row(E, "__or__.bool", node, 2, found,
+                           em_row(E, "eq.str", node, 2, name, ir_build_str(&E->b, c->fields[i].name)));
+    }
+    return found;
+}
+
 static ir_value *contains(emitter *E, em item, em container, const ast_node *node) {
     if (container.kind == EM_VALUE && em_class_has_method(container.value->type, "__contains__")) {
         em r = em_call_method0(E, container.value, "__contains__", &item, 1, node);
@@ -467,6 +479,8 @@ static ir_value *contains(emitter *E, em item, em container, const ast_node *nod
         if (k && ir_const_value(k, &key) && key.tag == RT_TAG_STR)
             return ir_build_bool(&E->b, em_find_field(container.value->type->class_,
                                                       rt_str_text(key.as.str)) != NULL);
+        if (k && k->type->kind == IR_STR)
+            return is_child_name(E, container.value->type->class_, k, node);
     }
     if (container.kind == EM_BINDING && container.binding->kind == FE_CLASS && container.binding->class_->kind == RT_CLASS_ENUM) {
         ir_value *member = em_ir(E, item, node, NULL);

@@ -139,6 +139,21 @@ bool em_always_leaves(const ast_list *list, bool *out_exits) {
 
 static uint32_t end_of(const ast_node *node) { return node->offset + node->length; }
 
+/* An arm and what follows the if, as one list: an elif that always leaves takes what follows into its own
+ * other arm, with all that is known there. */
+static void arm_statements(emitter *E, const ast_list *arm, const ast_list *rest, size_t next) {
+    if (!rest) {
+        em_statements(E, arm, 0);
+        return;
+    }
+    ast_list all = {.count = arm->count + rest->count - next};
+    all.items = TS_NEW_ARRAY(E->arena, ast_node *, all.count + 1);
+    if (arm->count)
+        memcpy(all.items, arm->items, arm->count * sizeof *all.items);
+    memcpy(all.items + arm->count, rest->items + next, (rest->count - next) * sizeof *all.items);
+    em_statements(E, &all, 0);
+}
+
 /* Emits the if; where one arm always leaves, the statements after it go into the other, so that
  * they need no flag. True: they are done. */
 static bool emit_if(emitter *E, const ast_node *node, const ast_list *list, size_t next) {
@@ -160,17 +175,13 @@ static bool emit_if(emitter *E, const ast_node *node, const ast_list *list, size
     ir_op *op = ir_build_if(&E->b, c.value);
     ir_block *here = em_enter(E, op->regions[0]);
     em_apply_facts(E, &c.if_true);
-    em_statements(E, &node->body, 0);
-    if (rest_in_a)
-        em_statements(E, list, next);
+    arm_statements(E, &node->body, rest_in_a ? list : NULL, next);
     em_branch a = {.block = E->b.block, .env = E->env};
     em_enter(E, op->regions[1]);
     E->env = before;
     E->env = em_env_copy(E);
     em_apply_facts(E, &c.if_false);
-    em_statements(E, &node->orelse, 0);
-    if (rest_in_b)
-        em_statements(E, list, next);
+    arm_statements(E, &node->orelse, rest_in_b ? list : NULL, next);
     em_branch b = {.block = E->b.block, .env = E->env};
     em_leave(E, here);
     bool rest = rest_in_a || rest_in_b;
@@ -460,12 +471,21 @@ static void local_class(emitter *E, const ast_node *s) {
         E->env.slots[slot - 1] = (em_slot){.is_set = true, .v = em_binding(E, (fe_binding){.kind = FE_CLASS, .class_ = c})};
 }
 
+/* A tensor that nobody reads is computed all the same: sizes that do not fit raise. */
+void em_keep(emitter *E, em v, const ast_node *node) {
+    const ir_op *op = v.kind == EM_VALUE && E->env.state == EM_LIVE ? v.value->def : NULL;
+    bool is_script = node->source && !node->source->is_archive && !node->source->is_library;
+    bool may_vanish = op && (op->opcode == IR_OP_CALL || (op->opcode == IR_OP_CORE && ir_is_removable(op)));
+    if (is_script && may_vanish && v.value->type->kind == IR_TENSOR)
+        em_row(E, "prim_keep", node, 1, v.value);
+}
+
 static void statement(emitter *E, const ast_node *s) {
     em_place(E, s);
     switch (s->kind) {
     case AST_EXPR_STMT:
         if (s->left->kind != AST_STRING && s->left->kind != AST_ELLIPSIS)
-            em_expression(E, s->left, NULL);
+            em_keep(E, em_expression(E, s->left, NULL), s);
         break;
     case AST_ASSIGN: {
         const ast_node *first = s->list.items[0];

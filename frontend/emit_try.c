@@ -158,7 +158,7 @@ static void export_value(exports *x, ir_value **target) {
 
 /* What the end of BODY knows and somebody needs: the function's result. Casts (facts that BODY found
  * out about a variable) end with it. */
-static void collect_exports(emitter *E, em_attempt *t, exports *x) {
+static void collect_exports(emitter *E, em_attempt *t, exports *x, const ast_node *node) {
     x->values = TS_NEW_ARRAY(E->arena, ir_value *, 2 * E->slot_count + 1);
     x->targets = TS_NEW_ARRAY(E->arena, ir_value **, 2 * E->slot_count + 1);
     for (size_t i = 0; i < E->slot_count; i++) {
@@ -192,6 +192,7 @@ static void collect_exports(emitter *E, em_attempt *t, exports *x) {
             em_leave(E, here);
         }
         if (is_inside(t, s->v.value) && !em_needed_after(E, i, t->end)) {
+            em_keep(E, s->v, node);
             s->is_set = false;
             continue;
         }
@@ -206,7 +207,7 @@ static void collect_exports(emitter *E, em_attempt *t, exports *x) {
  * result: the block of *out_if's first region is entered. */
 ir_op *em_attempt_end(emitter *E, em_attempt *t, const ast_node *node) {
     exports x = {0};
-    collect_exports(E, t, &x);
+    collect_exports(E, t, &x, node);
     ir_value *all = em_tuple_of(E, x.values, x.count);
     t->function->return_type = ir_type_forget(E->m, all->type);
     ir_build_return(&E->b, &all, 1);
