@@ -231,8 +231,20 @@ static bool value_attribute(emitter *E, ir_value *v, ts_str name, const ast_node
             return true;
         }
         if (ts_str_is(name, "value")) {
+            rt_value member;
+            if (ir_const_value(v, &member) && member.tag == RT_TAG_ENUM) {
+                *out = em_value(ir_build_const(&E->b, member.as.enumeration->value));
+                return true;
+            }
             rt_tag tag = c->enum_member_count
                              ? (rt_tag)c->enum_members[0].as.enumeration->value.tag : RT_TAG_INT;
+            for (size_t i = 1; i < c->enum_member_count; i++)
+                if (c->enum_members[i].as.enumeration->value.tag != tag) {
+                    EM_UNSUPPORTED(E, node, "the value of a member of %.*s, whose members have values of several types, is not "
+                                            "supported yet", TS_STR_ARG(c->base.bare_name));
+                    *out = em_error();
+                    return true;
+                }
             *out = em_value(em_row(E, tag == RT_TAG_STR ? "prim_EnumValue.str"
                                       : tag == RT_TAG_FLOAT ? "prim_EnumValue.float"
                                                             : "prim_EnumValue.int", node, 1, v));

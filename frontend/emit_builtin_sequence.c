@@ -170,7 +170,10 @@ static ir_value *sorted_by(emitter *E, ir_value *list, em key, ir_value *reverse
         return NULL;
     if (!m.has_type)
         return NULL;
-    ir_value *pairs = em_row(E, "prim_sorted", node, 2, m.result, reverse);
+    bool of_objects = m.result->type->args[0]->args[0]->kind == IR_CLASS;
+    em operands[2] = {em_value(m.result), em_value(reverse)};
+    ir_value *pairs = of_objects ? em_ir(E, em_call_python(E, "builtins.pairs_by_less", operands, 2, node), node, NULL)
+                                 : em_row(E, "prim_sorted", node, 2, m.result, reverse);
     picker p = {.source = list, .negate_index = is_reverse, .node = node};
     p.result = em_list_of(E, NULL, 0, list->type->args[0]);
     return pairs && em_for_each(E, em_value(pairs), node, pick_item, &p) ? p.result : NULL;
@@ -228,6 +231,9 @@ em em_sort_objects(emitter *E, ir_value *list, ir_value *reverse, const ast_node
     return em_call_function(E, known->function, &args, node);
 }
 
+/* The key by which members of an IntEnum go. */
+static em value_of_member(emitter *E) { return em_binding(E, em_python_binding(E, TS_STR("builtins.member_value"))); }
+
 em em_builtin_sorted(emitter *E, em_arguments *args, const ast_node *node) {
     if (!args->count)
         return em_error();
@@ -241,7 +247,14 @@ em em_builtin_sorted(emitter *E, em_arguments *args, const ast_node *node) {
     const ir_type *t = list->type->args[0];
     if (t->kind == IR_CLASS)
         return em_sort_objects(E, list, r, node);
+    if (t->kind == IR_ENUM)
+        return em_value(sorted_by(E, list, value_of_member(E), r, node));
     return em_value(em_row(E, "prim_sorted", node, 2, list, r));
+}
+
+static void check_not_empty(emitter *E, bool is_max, ir_value *list, const ast_node *node) {
+    em operands[2] = {em_value(em_op(E, "len", node, 1, list)), em_value(ir_build_bool(&E->b, is_max))};
+    em_call_python(E, "builtins.check_not_empty", operands, 2, node);
 }
 
 /* Numbers of several types: Python gives one of the operands, as it is. */
@@ -289,7 +302,8 @@ em em_builtin_extreme(emitter *E, bool is_max, em_arguments *args, const ast_nod
         }
     const char *name = is_max ? "prim_max" : "prim_min";
     ir_value *front = count > 1 && !key ? em_argument_ir(E, args, 0, node) : NULL;
-    bool of_objects = front && front->type->kind == IR_CLASS;
+    bool of_objects = front && (front->type->kind == IR_CLASS || front->type->kind == IR_TUPLE ||
+                                front->type->kind == IR_LIST || front->type->kind == IR_ENUM);
     if (count == 1 || key || of_objects) {
         ir_value *list = count == 1 ? em_as_list(E, args->items[0].v, node) : NULL;
         if (count > 1) {
@@ -308,10 +322,13 @@ em em_builtin_extreme(emitter *E, bool is_max, em_arguments *args, const ast_nod
         }
         ir_value *v;
         const ir_type *t = list->type->args[0];
-        if (key) {
-            ir_value *sorted = sorted_by(E, list, key->v, ir_build_bool(&E->b, is_max), node);
+        bool has_kernel = t->kind == IR_INT || t->kind == IR_FLOAT || t->kind == IR_BOOL || t->kind == IR_STR;
+        if (!fallback && (key || !has_kernel))
+            check_not_empty(E, is_max, list, node);
+        if (key || t->kind == IR_ENUM) {
+            ir_value *sorted = sorted_by(E, list, key ? key->v : value_of_member(E), ir_build_bool(&E->b, is_max), node);
             v = sorted ? em_op(E, "__getitem__", node, 2, sorted, ir_build_int(&E->b, 0)) : NULL;
-        } else if (t->kind == IR_INT || t->kind == IR_FLOAT || t->kind == IR_BOOL || t->kind == IR_STR) {
+        } else if (has_kernel) {
             v = em_op(E, name, node, 1, list);
         } else if (em_class_has_method(t, "__lt__") || em_class_has_method(t, "__gt__") || em_has_own_equality(t, 0)) {
             em operands[2] = {em_value(list), em_value(ir_build_bool(&E->b, is_max))};

@@ -1,5 +1,5 @@
 /* frontend/emit_expr.c - expressions: names, literals, choices. */
-#include "frontend/emit_internal.h"
+#include "frontend/emit_builtin.h"
 
 #include "runtime/base/stack.h"
 
@@ -235,7 +235,10 @@ static em dict_literal(emitter *E, const ast_node *node, const ir_type *hint) {
     for (size_t i = 0; i < pairs; i++) {
         const ast_node *key = node->list.items[2 * i], *value = node->list.items[2 * i + 1];
         if (!key) {
-            ir_value *other = em_expression_ir(E, value, dict_hint);
+            em given = em_expression(E, value, dict_hint);
+            if (given.kind == EM_VALUE && em_class_has_method(given.value->type, "keys"))
+                given = em_call_python(E, "builtins.dict_of_mapping", &given, 1, value);
+            ir_value *other = em_ir(E, given, value, dict_hint);
             if (!other)
                 return em_error();
             if (other->type->kind != IR_DICT) {

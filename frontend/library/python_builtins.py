@@ -315,6 +315,35 @@ def extreme_by_less(xs, greatest: bool):
     return best
 
 
+def pairs_by_less(pairs, reverse: bool):
+    """Pairs of an object and a place, by the objects' __lt__; stable."""
+    out = pairs[:0]
+    for p in pairs:
+        low, high = 0, len(out)
+        while low < high:
+            middle = (low + high) // 2
+            comes_before = out[middle][0] < p[0] if reverse else p[0] < out[middle][0]
+            if comes_before:
+                high = middle
+            else:
+                low = middle + 1
+        out.insert(low, p)
+    return out
+
+
+def member_value(member):
+    return member.value
+
+
+def check_not_empty(size: int, is_max: bool) -> None:
+    if size == 0:
+        raise ValueError("max() arg is an empty sequence" if is_max else "min() arg is an empty sequence")
+
+
+def dict_of_mapping(x):
+    return {k: x[k] for k in x.keys()}
+
+
 def dict_pop_or_none(d, key):
     if key in d:
         return d.pop(key)

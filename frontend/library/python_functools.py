@@ -16,3 +16,16 @@ def reduce__from(function, iterable, initial):
     for x in iterable:
         total = function(total, x)
     return total
+
+
+class compared:
+    def __init__(self, compare, value):
+        self.compare = compare
+        self.value = value
+
+    def __lt__(self, other):
+        return self.compare(self.value, other.value) < 0
+
+
+def cmp_to_key(compare):
+    return lambda x: compared(compare, x)

@@ -73,3 +73,30 @@ def nsmallest(n: int, iterable, key=None):
 
 def nlargest(n: int, iterable, key=None):
     return sorted(iterable, key=key, reverse=True)[:max(n, 0)]
+
+
+def merge(*iterables, key=None, reverse: bool = False):
+    """All of them are read first: CPython's result, but not its laziness."""
+    rows = [list(xs) for xs in iterables]
+    if key is None:
+        ranks = rows
+    else:
+        ranks = [[key(x) for x in row] for row in rows]
+    at = [0 for row in rows]
+    out = rows[0][:0]
+    left = sum([len(row) for row in rows])
+    while left > 0:
+        best = -1
+        for i in range(len(rows)):
+            if at[i] < len(rows[i]):
+                if best < 0:
+                    best = i
+                elif reverse:
+                    if ranks[best][at[best]] < ranks[i][at[i]]:
+                        best = i
+                elif ranks[i][at[i]] < ranks[best][at[best]]:
+                    best = i
+        out.append(rows[best][at[best]])
+        at[best] += 1
+        left -= 1
+    return out
