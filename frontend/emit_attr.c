@@ -451,6 +451,9 @@ static bool find_attribute(emitter *E, em object, ts_str name, const ast_node *n
     case EM_ERROR:
         *out = em_error();
         return true;
+    case EM_CHOICE:
+        *out = em_attribute_of_choice(E, object, name, node);
+        return true;
     case EM_ITEMS:
         if (!ts_str_is(name, "isdisjoint"))
             break;

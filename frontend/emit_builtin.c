@@ -715,18 +715,7 @@ em em_call_special(emitter *E, const ast_node *node, const ir_type *hint, bool *
     bool has = IS("builtins.hasattr");
     if ((has || IS("builtins.getattr")) && a->count >= 2) {
         *out_done = true;
-        if (a->items[1]->kind != AST_STRING) {
-            EM_UNSUPPORTED(E, node, "%s with a name known only at run time is not supported yet",
-                           has ? "hasattr" : "getattr");
-            return em_error();
-        }
-        em object = em_expression(E, a->items[0], NULL);
-        ts_str name = a->items[1]->text;
-        if (has)
-            return em_value(ir_build_bool(&E->b, em_has_attribute(E, object, name)));
-        if (a->count == 3 && !em_has_attribute(E, object, name))
-            return em_expression(E, a->items[2], hint);
-        return em_attribute_of(E, object, name, node, false);
+        return em_getattr(E, node, has, hint);
     }
 #undef IS
     return em_error();
