@@ -46,6 +46,8 @@ static const ir_type *named_type(fe_context *fe, const ast_node *node, fe_bindin
         for (size_t i = 0; i < sizeof simple_types / sizeof *simple_types; i++)
             if (ts_str_is(b.path, simple_types[i].path))
                 return ir_type_simple(m, simple_types[i].kind);
+        if (ts_str_is(b.path, "builtins.slice") && em_slice_class(fe))
+            return fe_class_ir(fe, em_slice_class(fe))->type;
         if (ts_str_is(b.path, "torch.Size"))
             return ir_type_list(m, ir_type_simple(m, IR_INT));
         if (ts_str_is(b.path, "typing.List") || ts_str_is(b.path, "builtins.list"))

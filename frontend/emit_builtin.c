@@ -282,6 +282,8 @@ static em python_builtin(emitter *E, ts_str name, em_arguments *args, const ast_
     }
     if (IS("range"))
         return em_builtin_range(E, args, node);
+    if (IS("slice"))
+        return em_slice_call(E, args, node);
     if (IS("enumerate")) {
         ir_value *start = NULL;
         if (args->count > 1) {

@@ -30,6 +30,11 @@ bool em_is_generic(const fe_function *f);
 fe_binding em_python_binding(emitter *E, ts_str path);
 void em_raise_no_attribute(emitter *E, ts_str class_name, ir_value *name, const ast_node *node);
 em em_attribute_of_choice(emitter *E, em choice, ts_str name, const ast_node *node);
+/* emit_slice.c */
+em em_slice_call(emitter *E, em_arguments *args, const ast_node *node);
+em em_slice_object(emitter *E, ir_value *const parts[3], const ast_node *node);
+void em_slice_parts(emitter *E, ir_value *slice, ir_value *out[3], const ast_node *node);
+bool em_is_slice(const ir_type *t);
 em em_getattr(emitter *E, const ast_node *node, bool has, const ir_type *hint); /* and hasattr */
 em em_call_python(emitter *E, const char *path, em *args, size_t count, const ast_node *node);
 em em_python_path(emitter *E, ts_str path, em_arguments *args, const ast_node *node, const ir_type *hint,

@@ -56,8 +56,13 @@ static fe_class *class_for(emitter *E, const ast_node *class_node, fe_scope *sco
     return c;
 }
 
+/* Where all of its __init__ is declared, there is nothing that calls could leave open. */
 bool em_is_open_class(const fe_class *c) {
-    return c->is_library && !c->is_made && ts_str_starts_with(c->name, "python.");
+    const fe_function *init = fe_class_method(c, TS_STR("__init__"));
+    bool is_declared = init && init->node->parameters.count > 1;
+    for (size_t i = 1; is_declared && i < init->node->parameters.count; i++)
+        is_declared = init->node->parameters.items[i].annotation != NULL;
+    return c->is_library && !c->is_made && !is_declared && ts_str_starts_with(c->name, "python.");
 }
 
 em em_construct_open(emitter *E, fe_class *c, em_arguments *args, const ast_node *node) {

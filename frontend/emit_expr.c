@@ -536,6 +536,8 @@ static em walrus(emitter *E, const ast_node *node, const ir_type *hint) {
 
 static em expression(emitter *E, const ast_node *node, const ir_type *hint) {
     switch (node->kind) {
+    case AST_ELLIPSIS:
+        return em_binding(E, (fe_binding){.kind = FE_NAME, .path = TS_STR("builtins.Ellipsis")});
     case AST_NAME:
         return name(E, node);
     case AST_INT:

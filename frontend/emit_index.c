@@ -1,6 +1,6 @@
 /* frontend/emit_index.c - x[i], read, written, deleted: tensors as PyTorch slices them, lists, dicts,
  * strings, tuples, module containers, user classes. */
-#include "frontend/emit_internal.h"
+#include "frontend/emit_builtin.h"
 
 typedef enum index_kind { IX_VALUE, IX_SLICE, IX_ELLIPSIS, IX_NONE } index_kind;
 typedef struct index_item {
@@ -16,6 +16,24 @@ typedef struct index_list {
     const ast_node *node;
     bool failed;
 } index_list;
+
+static index_item item_of(emitter *E, em v, const ast_node *node) {
+    index_item item = {.kind = IX_VALUE, .v = v, .node = node};
+    bool is_name = v.kind == EM_BINDING && v.binding->kind == FE_NAME;
+    if (is_name && ts_str_is(v.binding->path, "builtins.Ellipsis"))
+        item.kind = IX_ELLIPSIS;
+    if (v.kind == EM_VALUE && v.value->type->kind == IR_NONE)
+        item.kind = IX_NONE;
+    if (v.kind == EM_VALUE && em_is_slice(v.value->type)) {
+        ir_value *parts[3];
+        em_slice_parts(E, v.value, parts, node);
+        item.kind = IX_SLICE;
+        item.start = parts[0];
+        item.stop = parts[1];
+        item.step = parts[2];
+    }
+    return item;
+}
 
 static void parse_item(emitter *E, const ast_node *node, index_list *out) {
     index_item *item = &out->items[out->count++];
@@ -41,10 +59,7 @@ static void parse_item(emitter *E, const ast_node *node, index_list *out) {
         item->kind = IX_NONE;
         break;
     default:
-        item->kind = IX_VALUE;
-        item->v = em_expression(E, node, NULL);
-        if (item->v.kind == EM_VALUE && item->v.value->type->kind == IR_NONE)
-            item->kind = IX_NONE;
+        *item = item_of(E, em_expression(E, node, NULL), node);
         out->failed = out->failed || item->v.kind == EM_ERROR;
         break;
     }
@@ -60,6 +75,42 @@ static index_list parse_index(emitter *E, const ast_node *node) {
     else
         parse_item(E, node, &list);
     return list;
+}
+
+/* What __getitem__ and its kind are given. */
+static em key_of(emitter *E, const index_list *ix) {
+    em *keys = TS_NEW_ARRAY(E->arena, em, ix->count + 1);
+    for (size_t i = 0; i < ix->count; i++) {
+        const index_item *item = &ix->items[i];
+        ir_value *parts[3] = {item->start, item->stop, item->step};
+        keys[i] = item->v;
+        if (item->kind == IX_SLICE && item->v.kind != EM_VALUE)
+            keys[i] = em_slice_object(E, parts, item->node);
+        if (item->kind == IX_NONE)
+            keys[i] = em_value(ir_build_none(&E->b));
+    }
+    return ix->is_tuple ? (em){.kind = EM_TUPLE, .items = keys, .count = ix->count} : keys[0];
+}
+
+/* x[t] of a tuple t: as if its items were written. */
+static index_list without_tuple(emitter *E, const index_list *ix) {
+    em v = ix->items[0].v;
+    if (ix->is_tuple || ix->items[0].kind != IX_VALUE)
+        return *ix;
+    if (v.kind == EM_VALUE && v.value->type->kind == IR_TUPLE) {
+        const ir_type *t = v.value->type;
+        ir_op *op = ir_build_op(&E->b, IR_OP_TUPLE_UNPACK, &v.value, 1, t->args, t->arg_count);
+        v = (em){.kind = EM_TUPLE, .count = t->arg_count, .items = TS_NEW_ARRAY(E->arena, em, t->arg_count + 1)};
+        for (size_t i = 0; i < v.count; i++)
+            v.items[i] = em_value(op->results[i]);
+    }
+    if (v.kind != EM_TUPLE)
+        return *ix;
+    index_list out = {.is_tuple = true, .node = ix->node, .count = v.count};
+    out.items = TS_NEW_ARRAY(E->arena, index_item, v.count + 1);
+    for (size_t i = 0; i < v.count; i++)
+        out.items[i] = item_of(E, v.items[i], ix->items[0].node);
+    return out;
 }
 
 static ir_value *or_none(emitter *E, ir_value *v) { return v ? v : ir_build_none(&E->b); }
@@ -89,8 +140,16 @@ static size_t consuming_after(const index_list *ix, size_t from) {
 }
 
 /* The view that the basic parts select; *out_indices the list for index(), NULL where there is none. */
-static ir_value *select_view(emitter *E, ir_value *x, index_list *ix, ir_value **out_indices,
+static ir_value *select_view(emitter *E, ir_value *x, index_list *given, ir_value **out_indices,
                              const ast_node *node) {
+    index_list whole = without_tuple(E, given), *ix = &whole;
+    em first = ix->count ? ix->items[0].v : em_error();
+    if (ix->count == 1 && ix->items[0].kind == IX_VALUE && first.kind == EM_VALUE &&
+        first.value->type->kind == IR_LIST && em_is_slice(first.value->type->args[0])) {
+        em operands[2] = {em_value(x), first};
+        *out_indices = NULL;
+        return em_ir(E, em_call_python(E, "builtins.tensor_by_slices", operands, 2, node), node, NULL);
+    }
     int64_t dim = 0;
     bool from_end = false;
     size_t consumed_late = 0;
@@ -473,15 +532,8 @@ static em get_item(emitter *E, em object, index_list *ix, const ast_node *node) 
         }
     case IR_CLASS:
         if (em_class_has_method(t, "__getitem__")) {
-            em key = item->v;
-            if (ix->is_tuple) {
-                em *keys = TS_NEW_ARRAY(E->arena, em, ix->count + 1);
-                for (size_t i = 0; i < ix->count; i++)
-                    keys[i] = ix->items[i].v;
-                key = (em){.kind = EM_TUPLE, .items = keys, .count = ix->count};
-            }
-            if (item->kind == IX_VALUE)
-                return em_call_method0(E, x, "__getitem__", &key, 1, node);
+            em key = key_of(E, ix);
+            return key.kind == EM_ERROR ? key : em_call_method0(E, x, "__getitem__", &key, 1, node);
         }
         if (t->class_->base.kind == RT_CLASS_MODULE)
             return get_module(E, x, ix, node);
@@ -534,13 +586,7 @@ static void set_item(emitter *E, ir_value *object, index_list *ix, em v, const a
               em_cast(E, em_coerce(E, em_ir(E, v, node, t->args[0]), t->args[0], 0, node, "the item"), t->args[0]));
         return;
     case IR_DICT: {
-        em key = item->v;
-        if (ix->is_tuple) {
-            em *keys = TS_NEW_ARRAY(E->arena, em, ix->count + 1);
-            for (size_t i = 0; i < ix->count; i++)
-                keys[i] = ix->items[i].v;
-            key = (em){.kind = EM_TUPLE, .items = keys, .count = ix->count};
-        }
+        em key = key_of(E, ix);
         ir_value *k = em_ir(E, key, node, t->args[0]), *value = em_ir(E, v, node, t->args[1]);
         if (em_retype_dict(E, object, k, value))
             return;
@@ -551,7 +597,7 @@ static void set_item(emitter *E, ir_value *object, index_list *ix, em v, const a
     }
     case IR_CLASS:
         if (em_class_has_method(t, "__setitem__")) {
-            em args[2] = {item->v, v};
+            em args[2] = {key_of(E, ix), v};
             em_call_method0(E, object, "__setitem__", args, 2, node);
             return;
         }
@@ -611,7 +657,8 @@ void em_delete_subscript(emitter *E, const ast_node *target) {
         return;
     }
     if (em_class_has_method(object->type, "__delitem__")) {
-        em_call_method0(E, object, "__delitem__", &item->v, 1, target);
+        em key = key_of(E, &ix);
+        em_call_method0(E, object, "__delitem__", &key, 1, target);
         return;
     }
     em_op(E, "Delete", target, 2, object, em_ir(E, item->v, target, NULL));

@@ -184,6 +184,7 @@ size_t em_add_slot(emitter *E, ts_str name);
 void em_collect(emitter *E, const ast_list *statements);
 void em_collect_expression(emitter *E, const ast_node *node);
 
+fe_class *em_slice_class(struct fe_context *fe); /* what the name slice is (emit_slice.c) */
 /* is_tuple for Tuple[T, ...], is_size for torch.Size, whose IR type is a list (annotation.c). */
 em em_open_tuple(struct fe_context *fe, fe_scope *scope, const ast_node *annotation);
 

@@ -82,7 +82,7 @@ static const char builtin_names[] =
     "breakpoint chr complex dict dir divmod enumerate filter float format "
     "frozenset getattr hasattr hash hex id int isinstance issubclass iter len list map max min next "
     "object oct open ord pow print property range repr reversed round set setattr slice sorted "
-    "staticmethod classmethod str sum super tuple type vars zip __name__ __import__ NotImplemented";
+    "staticmethod classmethod str sum super tuple type vars zip __name__ __import__ NotImplemented Ellipsis";
 static const char archive_names[] = "annotate uninitialized unchecked_cast ops CONSTANTS fork inf nan infj "
                                     "nanj Tensor number NoneType Device Generator Stream Any List Dict "
                                     "Optional Tuple Union Future Module NamedTuple Enum Interface "

@@ -1,6 +1,44 @@
 """Builtin functions and methods of builtin types that are no operators: TYPE_METHOD."""
 
 
+class slice:
+    def __init__(self, start: Optional[int], stop: Optional[int], step: Optional[int]):
+        self.start = start
+        self.stop = stop
+        self.step = step
+
+    @property
+    def step_or_1(self) -> int:
+        step = self.step
+        return 1 if step is None else step
+
+    def __repr__(self) -> str:
+        return f"slice({self.start}, {self.stop}, {self.step})"
+
+    def __eq__(self, other) -> bool:
+        return self.start == other.start and self.stop == other.stop and self.step == other.step
+
+    def indices(self, length: int) -> Tuple[int, int, int]:
+        step = self.step_or_1
+        if step == 0:
+            raise ValueError("slice step cannot be zero")
+        low, high = (0, length) if step > 0 else (-1, length - 1)
+        start, stop = self.start, self.stop
+        first = low if step > 0 else high
+        last = high if step > 0 else low
+        if start is not None:
+            first = max(min(start + length if start < 0 else start, high), low)
+        if stop is not None:
+            last = max(min(stop + length if stop < 0 else stop, high), low)
+        return first, last, step
+
+
+def tensor_by_slices(x: Tensor, parts: List[slice]) -> Tensor:
+    for d in range(len(parts)):
+        x = torch.slice(x, d, parts[d].start, parts[d].stop, parts[d].step_or_1)
+    return x
+
+
 def ascii(x):
     return ascii_text(repr(x))
 
