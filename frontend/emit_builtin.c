@@ -116,13 +116,10 @@ static em builtin_round(emitter *E, em_arguments *args, const ast_node *node) {
         em digits = args->count == 2 ? args->items[1].v : em_error();
         return em_call_method0(E, v, "__round__", &digits, args->count - 1, node);
     }
-    if (args->count == 2 && v->type->kind == IR_NUMBER) {
-        EM_UNSUPPORTED(E, node, "round(x, digits) of a number that is an int or a float only at run time is not "
-                                "supported yet");
-        return em_error();
-    }
     if (args->count == 2) {
         ir_value *digits = em_argument_ir(E, args, 1, node);
+        if (digits && v->type->kind == IR_NUMBER)
+            return em_value(em_row(E, "prim_round.Scalar_int", node, 2, v, digits));
         return em_value(digits ? em_op(E, "prim_round", node, 2, v, digits) : NULL);
     }
     if (v->type->kind == IR_INT)

@@ -112,8 +112,11 @@ static bool evaluate_arguments(emitter *E, const ast_node *node, em callee, em_a
             if (v.kind == EM_ERROR || !em_iterate(E, v, a, &it))
                 return false;
             if (!it.is_unrolled) {
-                EM_UNSUPPORTED(E, a, "a starred argument of unknown length is not supported yet");
-                return false;
+                em_argument list = {.name = TS_STR("*"), .v = em_value(em_as_list(E, v, a)), .node = a};
+                if (list.v.kind == EM_ERROR)
+                    return false;
+                TS_APPEND(E->arena, out->items, out->count, out->capacity, list);
+                continue;
             }
             for (size_t k = 0; k < it.count; k++) {
                 em_argument item = {.v = it.items[k], .node = a};
@@ -520,14 +523,27 @@ static void on_this_machine(emitter *E, em_arguments *args) {
         }
 }
 
+/* One tensor, where a list of them may be given. passes/differentiate.c makes operators of it. */
+static em autograd_grad(emitter *E, em_arguments *args, const ast_node *node) {
+    for (size_t i = 0; i < args->count; i++) {
+        em_argument *a = &args->items[i];
+        bool is_list = a->name.length ? ts_str_is(a->name, "outputs") || ts_str_is(a->name, "inputs") ||
+                                            ts_str_is(a->name, "grad_outputs")
+                                      : i < 3;
+        if (is_list && a->v.kind == EM_VALUE && a->v.value->type->kind == IR_TENSOR)
+            a->v = em_value(em_list_of(E, &a->v.value, 1, a->v.value->type));
+    }
+    return em_operator(E, TS_STR("autograd_grad"), args, node);
+}
+
 static em call_path(emitter *E, ts_str path, em_arguments *args, const ast_node *node,
                     const ir_type *hint) {
     bool known = false;
     em r = em_call_builtin(E, path, args, node, hint, &known);
     if (known)
         return r;
-    if (ts_str_is(path, "torch.autograd.grad")) /* passes/differentiate.c makes operators of it */
-        return em_operator(E, TS_STR("autograd_grad"), args, node);
+    if (ts_str_is(path, "torch.autograd.grad"))
+        return autograd_grad(E, args, node);
     if (ts_str_is(path, "torch.autograd.backward"))
         return em_operator(E, TS_STR("backward"), args, node);
     static const char *const prefixes[] = {"torch.Tensor.", "torch.", "math.", "ops.aten."};

@@ -87,7 +87,9 @@ em em_call_by_flags(emitter *E, ts_str name, em_arguments *args, const ast_node 
         if (!v || !x || !ir_const_bool(v, &as_tuple))
             return em_error();
         *out_known = true;
-        return em_value(em_op(E, as_tuple ? "nonzero_numpy" : "nonzero", node, 1, x));
+        em found = em_value(em_op(E, as_tuple ? "nonzero_numpy" : "nonzero", node, 1, x));
+        found.is_tuple = as_tuple && found.kind == EM_VALUE;
+        return found;
     }
     return em_error();
 }

@@ -183,7 +183,9 @@ static bool input_fits(const ir_type *given, const ir_type *declared) {
 static bool entry_gives_tuple(fe_context *fe, const fe_class *class_, const ir_function *target, ts_str name) {
     const fe_binding *b = !class_ && fe->scope ? fe_map_get(&fe->scope->names, name) : NULL;
     const fe_function *f = class_ ? fe_class_method(class_, name) : b && b->kind == FE_FUNCTION ? b->function : NULL;
-    return f && target->return_type->kind == IR_LIST && em_open_tuple(fe, f->scope, f->node->third).is_tuple;
+    bool gives_tuples_only = f && f->gives_tuple && !f->gives_list && !f->gives_size;
+    return f && target->return_type->kind == IR_LIST &&
+           (gives_tuples_only || em_open_tuple(fe, f->scope, f->node->third).is_tuple);
 }
 
 static ts_status make_entry(fe_context *fe, ts_str name, bool is_first) {

@@ -628,12 +628,58 @@ static void unwrap_traced_numbers(emitter *E, ts_str name, const em_arguments *a
     }
 }
 
+/* In Python the result is a tuple; in TorchScript, whose schemas these are, a list. */
+static bool gives_tuple(ts_str name, const ir_type *t, const ast_node *node) {
+    static const char *const names[] = {"split", "chunk", "unbind", "tensor_split", "hsplit", "vsplit", "dsplit", "meshgrid",
+                                        "broadcast_tensors", "nonzero_numpy", "where", "unsafe_split", "unsafe_chunk",
+                                        "split_with_sizes", "unsafe_split_with_sizes", "autograd_grad"};
+    bool found = false;
+    for (size_t i = 0; i < sizeof names / sizeof *names && !found; i++)
+        found = ts_str_is(name, names[i]);
+    return found && t->kind == IR_LIST && node && node->source && !node->source->is_archive && !node->source->is_library;
+}
+
+/* x.view(*x.shape[:-1], 2, 3): where the length of a starred list is known only at run time, the sizes behind
+ * the tensor become one list. False after an error. */
+static bool pack_starred(emitter *E, em_arguments *args, const ast_node *node) {
+    size_t stars = 0, count = 0;
+    for (; count < args->count && (!args->items[count].name.length || ts_str_is(args->items[count].name, "*")); count++)
+        stars += args->items[count].name.length > 0;
+    if (!stars)
+        return true;
+    em first = args->items[0].v;
+    bool has_self = !args->items[0].name.length && first.kind == EM_VALUE && first.value->type->kind == IR_TENSOR;
+    const ir_type *item = em_simple(E, IR_INT);
+    ir_value *all = NULL;
+    for (size_t i = has_self; i < count; i++) {
+        ir_value *v = em_ir(E, args->items[i].v, args->items[i].node, NULL);
+        if (!v)
+            return false;
+        if (args->items[i].name.length && !all && v->type->kind == IR_LIST)
+            item = v->type->args[0];
+        if (!args->items[i].name.length) {
+            v = em_coerce(E, v, item, 0, args->items[i].node, "the size");
+            if (!v)
+                return false;
+            v = em_list_of(E, &v, 1, item);
+        }
+        all = all ? em_row(E, "add.t", node, 2, all, v) : v;
+    }
+    args->items[has_self] = (em_argument){.v = em_value(all), .node = node};
+    for (size_t i = count; i < args->count; i++)
+        args->items[has_self + 1 + i - count] = args->items[i];
+    args->count -= count - has_self - 1;
+    return true;
+}
+
 em em_operator(emitter *E, ts_str name, em_arguments *args, const ast_node *node) {
     ts_str overload;
     name = split_overload(name, &overload);
     name = fe_canonical_operator(E->arena, name);
     if (ts_str_is(name, "item") && !name_exists(E->fe, name))
         name = TS_STR("ScalarImplicit");
+    if (!pack_starred(E, args, node))
+        return em_error();
     ir_value **values = TS_NEW_ARRAY(E->arena, ir_value *, args->count + 1);
     for (size_t i = 0; i < args->count; i++) {
         values[i] = em_ir(E, args->items[i].v, args->items[i].node ? args->items[i].node : node, NULL);
@@ -653,8 +699,11 @@ em em_operator(emitter *E, ts_str name, em_arguments *args, const ast_node *node
         if (list[i].cost >= 0 && (!best || list[i].cost < best->cost))
             best = &list[i];
     }
-    if (best)
-        return build(E, best, args, values, node);
+    if (best) {
+        em made = build(E, best, args, values, node);
+        made.is_tuple = made.is_tuple || (made.kind == EM_VALUE && gives_tuple(name, made.value->type, node));
+        return made;
+    }
     for (size_t i = 0; i < args->count; i++) { /* where no overload has requires_grad=False */
         bool wanted;
         if (!ts_str_is(args->items[i].name, "requires_grad") || !ir_const_bool(values[i], &wanted) || wanted)
