@@ -288,6 +288,19 @@ static void unpack_list(emitter *E, const ast_list *targets, ir_value *list, con
                                  ir_build_int(&E->b, (int64_t)i - (int64_t)after))), node);
 }
 
+/* The one tuple of as many items; NULL: none, or several. */
+static const ir_type *part_to_unpack(const ir_type *t, size_t count) {
+    const ir_type *found = NULL;
+    for (size_t i = 0; i < t->arg_count; i++) {
+        if (t->args[i]->kind != IR_TUPLE || t->args[i]->arg_count != count)
+            continue;
+        if (found)
+            return NULL;
+        found = t->args[i];
+    }
+    return found;
+}
+
 void em_unpack(emitter *E, const ast_list *targets, em v, const ast_node *node) {
     if (v.kind == EM_TUPLE) {
         unpack_values(E, targets, v.items, v.count, node);
@@ -297,10 +310,13 @@ void em_unpack(emitter *E, const ast_list *targets, em v, const ast_node *node) 
     if (!value)
         return;
     const ir_type *t = value->type;
-    if (t->kind == IR_OPTIONAL) {
-        t = t->args[0];
-        value = em_check_cast(E, value, t);
+    if (t->kind == IR_OPTIONAL || t->kind == IR_UNION) {
+        const ir_type *part = t->kind == IR_UNION ? part_to_unpack(t, targets->count) : t->args[0];
+        value = part ? em_check_cast(E, value, part) : value;
+        t = value ? value->type : t;
     }
+    if (!value)
+        return;
     if (t->kind == IR_TUPLE) {
         ir_op *op = ir_build_op(&E->b, IR_OP_TUPLE_UNPACK, &value, 1, t->args, t->arg_count);
         em *items = TS_NEW_ARRAY(E->arena, em, t->arg_count + 1);

@@ -484,6 +484,10 @@ static bool find_attribute(emitter *E, em object, ts_str name, const ast_node *n
         *out = em_error();
         return true;
     }
+    if (v->type->kind == IR_STR && ts_str_is(name, "__name__")) { /* the class that __exit__ is given */
+        *out = em_value(v);
+        return true;
+    }
     if (em_is_exception(v->type) && ts_str_is(name, "args")) {
         *out = em_exception_arguments(E, em_value(v), node);
         return true;

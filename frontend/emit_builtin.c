@@ -402,6 +402,11 @@ static em python_builtin(emitter *E, ts_str name, em_arguments *args, const ast_
         EM_UNSUPPORTED(E, node, "type() of %s is not supported yet", x ? em_type_text(E, x->type) : "this");
         return em_error();
     }
+    if (IS("issubclass") && args->count == 2 && args->items[0].v.kind == EM_VALUE && args->items[1].node) { /* of __exit__ */
+        ir_value *exception = em_argument_ir(E, args, 0, node);
+        if (exception && exception->type->kind == IR_STR)
+            return em_value(em_exception_test(E, (em){.kind = EM_EXCEPTION, .keys = &exception}, args->items[1].node));
+    }
     if (IS("issubclass") && args->count == 2 && args->items[0].v.kind == EM_BINDING &&
         args->items[0].v.binding->kind == FE_CLASS && args->items[1].v.kind == EM_BINDING &&
         args->items[1].v.binding->kind == FE_CLASS)

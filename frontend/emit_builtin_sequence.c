@@ -423,8 +423,10 @@ em em_builtin_any_all(emitter *E, bool is_any, em_arguments *args, const ast_nod
     if (args->count != 1)
         return em_error();
     em v = args->items[0].v;
-    if (v.kind == EM_VALUE && v.value->type->kind == IR_TENSOR)
-        return em_value(em_op(E, is_any ? "any" : "all", node, 1, v.value));
+    if (v.kind == EM_VALUE && v.value->type->kind == IR_TENSOR) {
+        ir_value *found = em_op(E, is_any ? "any" : "all", node, 1, v.value);
+        return em_value(found && is_script(node) ? em_op(E, "Bool", node, 1, found) : found);
+    }
     ir_value *list = em_as_list(E, v, node);
     if (!list)
         return em_error();

@@ -394,6 +394,9 @@ em em_call_function(emitter *E, fe_function *f, em_arguments *args, const ast_no
     f = em_spread_function(E, f, f->is_class_method ? 1 : 0, args);
     f = em_variant_of(E, f, f->is_class_method ? 1 : 0, args);
     ir_function *ir = fe_function_ir(E->fe, f);
+    fe_function *exact = ir ? em_flag_variant(E, f, ir->return_type, f->is_class_method ? 1 : 0, args) : f;
+    if (exact != f)
+        ir = fe_function_ir(E->fe, f = exact);
     if (!ir)
         return em_failed_callee(E, f->bare_name, node, errors);
     return em_call_ir(E, ir, em_signature_of(E->fe, f, NULL), NULL, args, node);
@@ -463,9 +466,12 @@ em em_call_method(emitter *E, ir_value *object, ts_str name, em_arguments *args,
     fe_function *variant = em_variant_of(E, spread, 1, args);
     ir_function *ir = variant == f ? fe_method_ir(E->fe, c, name)
                                    : em_method_as(E->fe, c, variant->name, variant);
+    fe_function *exact = ir ? em_flag_variant(E, variant, ir->return_type, 1, args) : variant;
+    if (exact != variant)
+        ir = em_method_as(E->fe, c, exact->name, exact);
     if (!ir)
         return em_failed_callee(E, f->name, node, errors);
-    return em_call_ir(E, ir, em_signature_of(E->fe, variant, c), object, args, node);
+    return em_call_ir(E, ir, em_signature_of(E->fe, exact, c), object, args, node);
 }
 
 em em_call_method0(emitter *E, ir_value *object, const char *name, em *args, size_t count,

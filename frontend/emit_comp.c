@@ -55,6 +55,21 @@ static bool bind_target(emitter *E, const ast_node *target, em v) {
     return true;
 }
 
+/* Items of another type: those that were appended before are of the joined type, too. */
+static void widen(emitter *E, ir_value *list, const ir_type *element) {
+    list->type = ir_type_list(E->m, element);
+    for (size_t i = 0; i < list->use_count; i++) {
+        ir_op *op = list->uses[i].op;
+        if (op->opcode != IR_OP_CORE || op->operand_count != 2 || list->uses[i].operand)
+            continue;
+        ir_builder b = {.module = E->m, .block = op->block, .before = op, .place = op->place};
+        ir_op *cast = ir_build_op(&b, IR_OP_CAST, &op->operands[1], 1, &element, 1);
+        ir_op_set_operand(E->m, op, 1, cast->results[0]);
+        for (size_t k = 0; k < op->result_count; k++)
+            op->results[k]->type = list->type;
+    }
+}
+
 static void add_element(emitter *E, comprehension *c) {
     const ast_node *node = c->node;
     if (node->kind == AST_DICT_COMP || node->kind == AST_SET_COMP) {
@@ -79,7 +94,7 @@ static void add_element(emitter *E, comprehension *c) {
     if (!c->has_type)
         c->result->type = ir_type_list(E->m, t);
     else if (!c->hint && !ir_type_is_subtype(t, c->result->type->args[0]))
-        c->result->type = ir_type_list(E->m, ir_type_join(E->m, c->result->type->args[0], t));
+        widen(E, c->result, ir_type_join(E->m, c->result->type->args[0], t));
     c->has_type = true;
     const ir_type *element = c->result->type->args[0];
     v = em_coerce(E, v, element, 0, node->left, "the item");
@@ -145,7 +160,7 @@ static void run_level(emitter *E, comprehension *c) {
         return;
     }
     const ast_node *part = c->node->list.items[c->level];
-    em source = em_expression(E, part->right, NULL);
+    em source = em_expression(E, part->right, em_hint_of_walk(E, part->right, part->left, c->node));
     size_t level = c->level;
     em_for_each(E, source, part->right, each, c);
     c->level = level;

@@ -105,6 +105,17 @@ ir_value *em_exception_text(emitter *E, em v, const ast_node *node) {
     return em_class_has_method(v.value->type, "__str__") ? em_to_str(E, v, node) : field(E, v.value, TEXT_FIELD);
 }
 
+/* What `except ... as e` calls e. */
+em em_caught(emitter *E, em_handling raised) {
+    em v = {.kind = EM_EXCEPTION, .value = raised.message};
+    v.keys = TS_NEW_ARRAY(E->arena, ir_value *, 1);
+    v.keys[0] = raised.exception;
+    fe_binding *b = TS_NEW(E->arena, fe_binding);
+    *b = (fe_binding){.kind = FE_CLASS, .class_ = fe_builtin_class(E->fe, TS_STR("builtins.Exception"))};
+    v.binding = b;
+    return v;
+}
+
 /* Name and text only, as a caught exception of a builtin class is. */
 em em_plain_exception(emitter *E, em v, const ast_node *node) {
     if (v.kind == EM_EXCEPTION)

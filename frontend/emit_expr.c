@@ -167,7 +167,11 @@ static em list_literal(emitter *E, const ast_node *node, const ir_type *hint) {
         if (item->kind == AST_STARRED) {
             ir_value *part = em_list_of(E, items, count, count ? items[0]->type : em_simple(E, IR_INT));
             em inner = em_expression(E, item->left, NULL);
-            ir_value *more = em_ir(E, inner, item, NULL);
+            em_iteration it;
+            bool is_tuple = inner.kind == EM_TUPLE || (inner.kind == EM_VALUE && inner.value->type->kind == IR_TUPLE);
+            if (is_tuple && em_iterate(E, inner, item, &it) && !it.count)
+                continue;
+            ir_value *more = is_tuple ? em_tuple_to_list(E, inner, item) : em_ir(E, inner, item, NULL);
             if (!more)
                 return em_error();
             if (more->type->kind != IR_LIST)
@@ -199,9 +203,10 @@ static em list_literal(emitter *E, const ast_node *node, const ir_type *hint) {
     if (has_star) {
         if (count) {
             ir_value *part = em_list_of(E, items, count, items[0]->type);
-            total = em_op(E, "add", node, 2, total, part);
+            total = total ? em_op(E, "add", node, 2, total, part) : part;
         }
-        return em_value(total);
+        if (total)
+            return em_value(total);
     }
     if (!node->list.count && !element) {
         const ir_type *t = em_empty_type(E, node, ir_type_list(E->m, ir_type_any_tensor(E->m)));

@@ -467,7 +467,8 @@ static bool emit_once(fe_context *fe, fe_function *function, ir_class *self_clas
         size_t slot = (size_t)fe_map_get(&E->variables, s->parameters[i].name) - 1;
         em v = em_open_tuple(fe, function->scope, annotation_of(function->node, s->parameters[i].name));
         v.kind = EM_VALUE;
-        v.value = f->body->parameters[i];
+        bool is_known = function->known_flags && i < function->node->parameters.count && function->known_flags[i] >= 0;
+        v.value = is_known ? ir_build_bool(&E->b, function->known_flags[i] > 0) : f->body->parameters[i];
         E->env.slots[slot] = (em_slot){.is_set = true, .v = v, .declared = s->parameters[i].type};
     }
     function->is_emitting = true;

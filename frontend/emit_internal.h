@@ -272,6 +272,10 @@ ir_value *em_set_items(emitter *E, ir_value *set, const ast_node *node);
 /* Whether the runtime alone would not write a value of the type as Python does; repr() of any value;
  * a value, or its str() where the runtime would write another (emit_repr.c). */
 bool em_has_own_text(const ir_type *t);
+/* emit_tolist.c: what `target = value` and `for target in iterable` want of x.tolist(); NULL: nothing. */
+const ir_type *em_hint_of_tolist(emitter *E, const ast_node *target, const ast_node *value);
+const ir_type *em_hint_of_walk(emitter *E, const ast_node *iterable, const ast_node *target, const ast_node *scope);
+ir_value *em_known_numbers(emitter *E, ir_value *v, const ir_value *tensor, const ir_type *hint);
 ir_value *em_repr(emitter *E, ir_value *x, const ast_node *node);
 ir_value *em_as_python(emitter *E, em v, const ast_node *node); /* such a list as the tuple it stands for: Any */
 ir_value *em_shown(emitter *E, em v, const ast_node *node);
@@ -415,6 +419,7 @@ ir_value *em_exception_text(emitter *E, em v, const ast_node *node);
 ir_value *em_exception_repr(emitter *E, em v, const ast_node *node);
 em em_exception_arguments(emitter *E, em v, const ast_node *node); /* e.args */
 void em_note_arguments(emitter *E, ir_value *message, const em *items, size_t count, const ast_node *node);
+em em_caught(emitter *E, em_handling raised);
 em em_plain_exception(emitter *E, em v, const ast_node *node);
 ir_value *em_exception_object(emitter *E, em v);
 void em_raise_object(emitter *E, ir_value *object, const ast_node *node);
@@ -441,6 +446,7 @@ em em_call_by_flags(emitter *E, ts_str name, em_arguments *args, const ast_node 
 fe_function *em_choose_function(emitter *E, fe_function *f, const em_arguments *args, const ast_node *node);
 em em_call_function(emitter *E, fe_function *f, em_arguments *args, const ast_node *node);
 /* f, or a variant of it that is typed for the arguments where f has no annotations; skipped: self. */
+fe_function *em_flag_variant(emitter *E, fe_function *f, const ir_type *returns, size_t skipped, const em_arguments *args);
 fe_function *em_variant_of(emitter *E, fe_function *f, size_t skipped, em_arguments *args);
 em em_call_ir(emitter *E, ir_function *f, em_signature *s, ir_value *self, em_arguments *args,
               const ast_node *node);

@@ -1,6 +1,6 @@
 /* frontend/emit_iterate.c - what may stand behind `in` of a for: unrolled items, or a count and an
  * item by index. */
-#include "frontend/emit_internal.h"
+#include "frontend/emit_builtin.h"
 
 enum { HOW_LIST, HOW_RANGE, HOW_STR, HOW_TENSOR, HOW_ENUMERATE, HOW_ZIP, HOW_ITERATOR };
 
@@ -112,38 +112,78 @@ static em get_field(emitter *E, ir_value *object, const ir_field *f) {
 
 static em text(emitter *E, ts_str s) { return em_value(ir_build_str(&E->b, s)); }
 
-/* Submodules or parameters of a module, in order: its fields. prefix: names found so far. */
-static void gather(emitter *E, ir_value *module, bool parameters, bool recurse, ts_str prefix,
-                   bool with_names, bool with_buffers, em **items, size_t *count, size_t *capacity) {
-    const ir_class *c = module->type->class_;
-    for (size_t i = 0; i < c->field_count; i++) {
-        const ir_field *f = &c->fields[i];
-        bool is_module = is_module_type(f->type);
-        ts_str name = prefix.length
-                          ? ts_arena_format(E->arena, "%.*s.%.*s", (int)prefix.length, prefix.data,
-                                            (int)f->name.length, f->name.data)
-                          : f->name;
-        bool wanted = parameters ? (with_buffers ? f->is_buffer : f->is_parameter) &&
-                                       f->type->kind != IR_NONE
-                                 : is_module;
-        if (wanted) {
-            em v = get_field(E, module, f);
-            if (with_names)
-                v = pair(E, text(E, name), v);
-            TS_APPEND(E->arena, *items, *count, *capacity, v);
-        }
+/* What children(), modules(), parameters() and their kind give: a walk over the fields, each module and each
+ * tensor once, as in PyTorch, however many names it has. */
+typedef struct module_walk {
+    bool tensors, buffers, recurse, names;
+    em *items;
+    size_t count, capacity;
+    const void **seen;
+    size_t seen_count, seen_capacity;
+} module_walk;
+
+/* The objects of a class below v; more than one where modules are alike. */
+static void find_objects(rt_value v, const ir_class *c, int depth, const rt_object **out, size_t *count) {
+    if (v.tag != RT_TAG_OBJECT || depth > 100)
+        return;
+    const ir_class *own = v.as.object->class_->info;
+    if (own == c && v.as.object != *out) {
+        *out = v.as.object;
+        ++*count;
     }
-    for (size_t i = 0; recurse && i < c->field_count; i++)
-        if (is_module_type(c->fields[i].type)) {
+    for (size_t i = 0; own && own->base.kind == RT_CLASS_MODULE && i < own->field_count; i++)
+        find_objects(v.as.object->fields[i], c, depth + 1, out, count);
+}
+
+/* NULL: which object it is, is not known. */
+static const rt_object *object_of(emitter *E, const ir_value *module) {
+    const rt_object *object = NULL;
+    size_t count = 0;
+    find_objects(E->m->root, module->type->class_, 0, &object, &count);
+    return count == 1 ? object : NULL;
+}
+
+/* True for a thing that was met before; one that is not known (NULL) is always new. */
+static bool was_seen(emitter *E, module_walk *w, const void *thing) {
+    for (size_t i = 0; thing && i < w->seen_count; i++)
+        if (w->seen[i] == thing)
+            return true;
+    if (thing)
+        TS_APPEND(E->arena, w->seen, w->seen_count, w->seen_capacity, thing);
+    return false;
+}
+
+static const void *identity_of(const rt_object *object, size_t field) {
+    rt_value v = object ? object->fields[field] : rt_none();
+    return v.tag == RT_TAG_TENSOR ? (const void *)v.as.tensor : v.tag == RT_TAG_OBJECT ? (const void *)v.as.object : NULL;
+}
+
+static void add_item(emitter *E, module_walk *w, ts_str name, em v) {
+    if (w->names)
+        v = pair(E, text(E, name), v);
+    TS_APPEND(E->arena, w->items, w->count, w->capacity, v);
+}
+
+static void walk_module(emitter *E, module_walk *w, ir_value *module, const rt_object *object, ts_str prefix) {
+    const ir_class *c = module->type->class_;
+    for (int modules = 0; modules < 2; modules++)
+        for (size_t i = 0; i < c->field_count; i++) {
             const ir_field *f = &c->fields[i];
-            ts_str name = prefix.length
-                              ? ts_arena_format(E->arena, "%.*s.%.*s", (int)prefix.length,
-                                                prefix.data, (int)f->name.length, f->name.data)
-                              : f->name;
-            em sub = get_field(E, module, f);
-            if (sub.kind == EM_VALUE)
-                gather(E, sub.value, parameters, true, name, with_names, with_buffers, items, count,
-                       capacity);
+            bool is_module = is_module_type(f->type);
+            bool wanted = modules ? is_module && (w->recurse || !w->tensors)
+                                  : w->tensors && (w->buffers ? f->is_buffer : f->is_parameter) && f->type->kind != IR_NONE;
+            if (!wanted || was_seen(E, w, identity_of(object, i)))
+                continue;
+            ts_str name = prefix.length ? ts_arena_format(E->arena, "%.*s.%.*s", (int)prefix.length, prefix.data, (int)f->name.length,
+                                                       f->name.data)
+                                        : f->name;
+            bool is_object = object && object->fields[i].tag == RT_TAG_OBJECT;
+            const rt_object *part = is_object ? object->fields[i].as.object : NULL;
+            em v = get_field(E, module, f);
+            if (!modules || !w->tensors)
+                add_item(E, w, name, v);
+            if (modules && w->recurse && v.kind == EM_VALUE)
+                walk_module(E, w, v.value, part, name);
         }
 }
 
@@ -163,13 +203,15 @@ static bool iterate_children(emitter *E, em source, em_iteration *out) {
             }
         return unrolled(out, items, count);
     }
+    module_walk w = {.tensors = parameters || buffers, .buffers = buffers, .recurse = parameters || buffers || all,
+                     .names = names};
+    const rt_object *object = object_of(E, source.value);
     if (all) {
-        em self = names ? pair(E, text(E, (ts_str){"", 0}), em_value(source.value)) : em_value(source.value);
-        TS_APPEND(E->arena, items, count, capacity, self);
+        was_seen(E, &w, object);
+        add_item(E, &w, (ts_str){0}, em_value(source.value));
     }
-    gather(E, source.value, parameters || buffers, parameters || buffers || all, (ts_str){0}, names,
-           buffers, &items, &count, &capacity);
-    return unrolled(out, items, count);
+    walk_module(E, &w, source.value, object, (ts_str){0});
+    return unrolled(out, w.items, w.count);
 }
 
 static bool iterate_value(emitter *E, ir_value *v, const ast_node *node, em_iteration *out) {
@@ -196,6 +238,10 @@ static bool iterate_value(emitter *E, ir_value *v, const ast_node *node, em_iter
         return out->trip != NULL;
     case IR_OPTIONAL:
         return iterate_value(E, em_check_cast(E, v, t->args[0]), node, out);
+    case IR_ANY: { /* tolist(): numbers */
+        ir_value *list = em_as_list(E, em_value(v), node);
+        return list && iterate_value(E, list, node, out);
+    }
     case IR_CLASS:
         if (is_module_type(t)) {
             fe_class *c = fe_class_of(t->class_);

@@ -473,7 +473,7 @@ static bool changes_length(const ast_node *node, const ast_node *list) {
 }
 
 void em_for(emitter *E, const ast_node *node) {
-    em source = em_expression(E, node->right, NULL);
+    em source = em_expression(E, node->right, em_hint_of_walk(E, node->right, node->left, node));
     em_iteration it;
     if (!em_iterate(E, source, node->right, &it))
         return;

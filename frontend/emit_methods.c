@@ -47,8 +47,15 @@ static em tensor_method(emitter *E, ir_value *x, ts_str name, em_arguments *args
             return em_value(em_op(E, "to", node, 2, x, ir_build_int(&E->b, casts[i].dtype)));
     if (ts_str_is(name, "tolist")) {
         ir_value *v = em_row(E, "prim_tolist", node, 1, x);
+        const ir_type *item = hint;
+        while (item && item->kind == IR_LIST)
+            item = item->args[0];
+        if (hint && hint != item && item->kind == IR_NUMBER)
+            return em_value(em_known_numbers(E, v, x, hint));
         return em_value(v && hint && hint->kind != IR_ANY ? em_check_cast(E, v, hint) : v);
     }
+    if (ts_str_is(name, "item") && !args->count && node->source && !node->source->is_archive && !node->source->is_library)
+        return em_value(em_known_numbers(E, em_op(E, "item", node, 1, x), x, NULL));
     if (ts_str_is(name, "type") && args->count == 1)
         return with_self(E, TS_STR("to"), x, args, node);
     if (ts_str_is(name, "size") && args->count == 1 && args->items[0].v.kind == EM_VALUE &&

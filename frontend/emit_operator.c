@@ -357,11 +357,8 @@ em em_binary(emitter *E, ast_operator op, em a, em b, bool in_place, const ast_n
     }
     bool may_be_ints = (kx == IR_NUMBER && ky != IR_FLOAT && ky != IR_COMPLEX) ||
                        (ky == IR_NUMBER && kx != IR_FLOAT && kx != IR_COMPLEX);
-    if (op == AST_POW && may_be_ints && node->source && !node->source->is_archive) {
-        EM_UNSUPPORTED(E, node, "** of a number that is an int or a float only at run time is not supported yet: "
-                                "write int(...) or float(...) around it");
-        return em_error();
-    }
+    if (op == AST_POW && may_be_ints && node->source && !node->source->is_archive)
+        return em_value(em_row(E, "prim_pow", node, 2, x, y));
     return em_value(em_op(E, binary_table[row].number, node, 2, x, y));
 }
 
@@ -436,10 +433,19 @@ static ir_value *compare_dataclass(emitter *E, const char *row, ir_value *a, ir_
     return em_row(E, row, node, 2, tuples[0], tuples[1]);
 }
 
+static bool is_exception_class(em v) {
+    return v.binding->kind == FE_CLASS && v.binding->class_->kind == RT_CLASS_EXCEPTION;
+}
+
 static ir_value *identity(emitter *E, ast_operator op, em a, em b, const ast_node *node) {
     bool negated = op == AST_IS_NOT || op == AST_NE;
     bool sa = a.kind == EM_BINDING && a.binding->kind != FE_VALUE;
     bool sb = b.kind == EM_BINDING && b.binding->kind != FE_VALUE;
+    if (sa != sb && is_exception_class(sa ? a : b) && (sa ? b : a).kind == EM_VALUE &&
+        (sa ? b : a).value->type->kind == IR_STR) { /* the name that __exit__ is given */
+        ir_value *name = ir_build_str(&E->b, (sa ? a : b).binding->class_->bare_name);
+        return em_row(E, negated ? "ne.str" : "eq.str", node, 2, (sa ? b : a).value, name);
+    }
     if (sa || sb) {
         bool same = sa && sb && a.binding->kind == b.binding->kind &&
                     a.binding->function == b.binding->function && a.binding->class_ == b.binding->class_ &&

@@ -22,6 +22,23 @@ static bool has_parameter(const ast_node *f, ts_str name) {
 }
 
 /* The function for a call with these arguments; itself where it takes no stars. The arguments are renamed. */
+/* kw = {...}; where no keyword was given, its declaration says of what: kw: Dict[str, int] = {} */
+static ast_node *dict_of_rest(emitter *E, const ast_parameter *p, ast_node *dict, const ast_node *node) {
+    ast_node *assign = rw_assign(E->arena, rw_name(E->arena, p->name, node), dict, node);
+    if (!p->annotation || dict->list.count)
+        return assign;
+    ast_node *declared = rw_node(E->arena, AST_SUBSCRIPT, node), *parts = rw_node(E->arena, AST_TUPLE, node);
+    declared->left = rw_name(E->arena, TS_STR("Dict"), node);
+    declared->right = parts;
+    rw_append(E->arena, &parts->list, rw_name(E->arena, TS_STR("str"), node));
+    rw_append(E->arena, &parts->list, (ast_node *)(uintptr_t)p->annotation);
+    ast_node *annotated = rw_node(E->arena, AST_ANN_ASSIGN, node);
+    annotated->left = assign->list.items[0];
+    annotated->third = declared;
+    annotated->right = dict;
+    return annotated;
+}
+
 fe_function *em_spread_function(emitter *E, fe_function *f, size_t skipped, em_arguments *args) {
     const ast_node *node = f->node;
     const ast_parameter *star = NULL, *double_star = NULL;
@@ -84,7 +101,7 @@ fe_function *em_spread_function(emitter *E, fe_function *f, size_t skipped, em_a
         if (star)
             rw_append(E->arena, &copy->body, rw_assign(E->arena, rw_name(E->arena, star->name, node), tuple, node));
         if (double_star)
-            rw_append(E->arena, &copy->body, rw_assign(E->arena, rw_name(E->arena, double_star->name, node), dict, node));
+            rw_append(E->arena, &copy->body, dict_of_rest(E, double_star, dict, node));
         for (size_t i = 0; i < node->body.count; i++)
             rw_append(E->arena, &copy->body, node->body.items[i]);
         made = TS_NEW(E->arena, fe_function);

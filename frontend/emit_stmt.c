@@ -339,7 +339,7 @@ static void with_object(emitter *E, const ast_node *node, size_t i, ir_value *ob
     em_branch a = {.block = E->b.block, .env = E->env};
     em_attempt_failed(E, t, op);
     args[0] = em_value(t->raised.exception);
-    args[1] = em_value(t->raised.message);
+    args[1] = em_value(em_exception_object(E, em_caught(E, t->raised)));
     em r = em_call_method0(E, object, "__exit__", args, 3, node);
     em_condition ended = {.known = 0};
     if (r.kind == EM_VALUE && r.value->type->kind != IR_NONE) {
@@ -491,8 +491,9 @@ static void statement(emitter *E, const ast_node *s) {
         const ast_node *first = s->list.items[0];
         bool as_tuple = s->list.count == 1 && s->right->kind == AST_LIST &&
                         (first->kind == AST_TUPLE || first->kind == AST_LIST);
+        const ir_type *hint = em_hint_of_target(E, first);
         em v = as_tuple ? em_tuple_literal(E, s->right, NULL)
-                        : em_expression(E, s->right, em_hint_of_target(E, first));
+                        : em_expression(E, s->right, hint ? hint : em_hint_of_tolist(E, first, s->right));
         if (v.kind == EM_ERROR) {
             for (size_t i = 0; i < s->list.count; i++)
                 em_note_failed(E, s->list.items[i]);

@@ -343,13 +343,7 @@ static void clause_body(emitter *E, em_attempt *t, const ast_node *clause) {
     if (object.kind == EM_VALUE) {
         E->env.slots[slot - 1] = (em_slot){.is_set = true, .v = object};
     } else if (slot) {
-        em v = {.kind = EM_EXCEPTION, .value = t->raised.message};
-        v.keys = TS_NEW_ARRAY(E->arena, ir_value *, 1);
-        v.keys[0] = t->raised.exception;
-        fe_binding *b = TS_NEW(E->arena, fe_binding);
-        *b = (fe_binding){.kind = FE_CLASS, .class_ = fe_builtin_class(E->fe, TS_STR("builtins.Exception"))};
-        v.binding = b;
-        E->env.slots[slot - 1] = (em_slot){.is_set = true, .v = v};
+        E->env.slots[slot - 1] = (em_slot){.is_set = true, .v = em_caught(E, t->raised)};
     }
     em_statements(E, &clause->body, 0);
     const em_slot *left = slot ? &E->env.slots[slot - 1] : NULL;

@@ -89,6 +89,7 @@ struct fe_function {
     /* A variant for calls with arguments of other types than Tensor where nothing is annotated: types
      * by parameter (NULL: as declared), and the variants made so far by those types. */
     const ir_type *const *given_types;
+    const signed char *known_flags; /* by parameter, of a variant for bools that are known: 0, 1, or -1; or NULL */
     fe_map variants;
     ir_function *ir;       /* free and static functions, methods of non-modules: emitted once */
     bool is_emitting;

@@ -215,6 +215,8 @@ static bool takes_sizes(em_parameter p) {
 static const char *text_of(emitter *E, const ir_type *t) { return em_type_text(E, t); }
 
 /* Which argument goes to which parameter, and what it costs. */
+static bool is_size(const ir_type *t) { return t->kind == IR_INT || t->kind == IR_NUMBER; }
+
 static void match(emitter *E, candidate *c, const em_arguments *args, ir_value *const *values) {
     ts_arena *arena = E->arena;
     c->cost = COST_IMPOSSIBLE;
@@ -237,7 +239,7 @@ static void match(emitter *E, candidate *c, const em_arguments *args, ir_value *
     for (size_t i = 0; i < positional; i++) {
         if (at < room && takes_sizes(parameter_of(c, at)) && positional - i > 1 &&
             (positional > room) &&
-            (values[i]->type->kind == IR_INT || values[i]->type->kind == IR_TENSOR) && at + 1 == room) {
+            (is_size(values[i]->type) || values[i]->type->kind == IR_TENSOR) && at + 1 == room) {
             c->source[at] = -2; /* x.view(2, 3) */
             c->pack_from = i;
             c->pack_count = positional - i;
@@ -247,7 +249,7 @@ static void match(emitter *E, candidate *c, const em_arguments *args, ir_value *
         }
         /* torch.zeros(2, 3), x.permute(0, 1): further positional parameters after the sizes */
         if (at < room && takes_sizes(parameter_of(c, at)) && positional - i > 1 &&
-            values[i]->type->kind == IR_INT && positional - i > room - at) {
+            is_size(values[i]->type) && positional - i > room - at) {
             c->source[at] = -2;
             c->pack_from = i;
             c->pack_count = positional - i;
@@ -628,6 +630,10 @@ static void unwrap_traced_numbers(emitter *E, ts_str name, const em_arguments *a
     }
 }
 
+static bool holds_tensors(const ir_type *item) {
+    return item->kind == IR_TENSOR || (item->kind == IR_OPTIONAL && item->args[0]->kind == IR_TENSOR);
+}
+
 /* In Python the result is a tuple; in TorchScript, whose schemas these are, a list. */
 static bool gives_tuple(ts_str name, const ir_type *t, const ast_node *node) {
     static const char *const names[] = {"split", "chunk", "unbind", "tensor_split", "hsplit", "vsplit", "dsplit", "meshgrid",
@@ -636,7 +642,7 @@ static bool gives_tuple(ts_str name, const ir_type *t, const ast_node *node) {
     bool found = false;
     for (size_t i = 0; i < sizeof names / sizeof *names && !found; i++)
         found = ts_str_is(name, names[i]);
-    return found && t->kind == IR_LIST && node && node->source && !node->source->is_archive && !node->source->is_library;
+    return found && t->kind == IR_LIST && holds_tensors(t->args[0]) && node && node->source && !node->source->is_archive && !node->source->is_library;
 }
 
 /* x.view(*x.shape[:-1], 2, 3): where the length of a starred list is known only at run time, the sizes behind

@@ -252,10 +252,7 @@ KERNEL(print_text) {
 }
 
 /* Its operand is computed, whoever reads it: what does not fit raises. */
-KERNEL(keep) {
-    (void)args, (void)outs;
-    return NULL;
-}
+KERNEL(keep) { return NULL; }
 
 KERNEL(print_values) {
     const rt_value *items = &args[0];

@@ -322,6 +322,20 @@ KERNEL(number_pow_int) {
     return NULL;
 }
 
+/* ints give an int where the exponent lets them. */
+KERNEL(number_pow_any) {
+    rt_number a, b;
+    rt_number_kind kind;
+    TS_TRY(two_numbers(args, &a, &b, &kind));
+    if (kind != NUMBER_INT || b.i < 0)
+        return rt_ref_number_pow(context, args, outs);
+    int64_t r;
+    if (!int_power(a.i, b.i, &r))
+        return int_overflow();
+    outs[0] = rt_int(r);
+    return NULL;
+}
+
 KERNEL(number_neg) {
     rt_number a;
     TS_TRY(rt_number_of(args[0], &a));
