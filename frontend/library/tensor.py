@@ -239,26 +239,19 @@ def dsplit__array(self: Tensor, indices: List[int]) -> List[Tensor]:
 
 
 def block_diag(tensors: List[Tensor]) -> Tensor:
-    rows = 0
     columns = 0
-    dtype = tensors[0].dtype
-    parts: List[Tensor] = []
+    for t in tensors:
+        if torch.dim(t) > 2:
+            raise RuntimeError(f"torch.block_diag: Input tensors must have 2 or fewer dimensions, but got {torch.dim(t)}")
+        columns += torch.size(atleast_2d(t), 1)
+    rows: List[Tensor] = []
+    column = 0
     for t in tensors:
         m = atleast_2d(t)
-        parts.append(m)
-        rows += torch.size(m, 0)
-        columns += torch.size(m, 1)
-        dtype = torch.promote_types(dtype, m.dtype)
-    result = torch.zeros([rows, columns], dtype=dtype)
-    row = 0
-    column = 0
-    for m in parts:
-        h = torch.size(m, 0)
         w = torch.size(m, 1)
-        torch.copy_(torch.narrow(torch.narrow(result, 0, row, h), 1, column, w), m)
-        row += h
+        rows.append(torch.constant_pad_nd(m, [column, columns - column - w], 0))
         column += w
-    return result
+    return torch.cat(rows)
 
 
 def meshgrid(tensors: List[Tensor]) -> List[Tensor]:
