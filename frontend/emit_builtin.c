@@ -172,6 +172,16 @@ static em class_at_run_time(emitter *E, ir_value *x, const ast_node *node) {
     return out.keys[0] ? out : em_error();
 }
 
+/* Of numbers, strings and None only. */
+static bool is_plain_union(const ir_type *t) {
+    bool is_plain = t->kind == IR_UNION || t->kind == IR_OPTIONAL;
+    for (size_t i = 0; is_plain && i < t->arg_count; i++) {
+        ir_kind k = t->args[i]->kind;
+        is_plain = k == IR_INT || k == IR_FLOAT || k == IR_BOOL || k == IR_STR || k == IR_NONE;
+    }
+    return is_plain;
+}
+
 /* copy.copy, copy.deepcopy */
 static em em_copied(emitter *E, em_arguments *args, bool is_deep, const ast_node *node) {
     em given = args->count ? args->items[0].v : em_error();
@@ -399,6 +409,12 @@ static em python_builtin(emitter *E, ts_str name, em_arguments *args, const ast_
         for (size_t i = 0; x && i < sizeof types / sizeof *types; i++)
             if (x->type->kind == types[i].kind)
                 return em_binding(E, (fe_binding){.kind = FE_NAME, .path = ts_str_of(types[i].path)});
+        if (x && is_plain_union(x->type)) { /* its __name__ is asked */
+            em out = {.kind = EM_EXCEPTION, .keys = TS_NEW_ARRAY(E->arena, ir_value *, 1)};
+            em given = em_value(x);
+            out.keys[0] = em_ir(E, em_call_python(E, "builtins.type_name", &given, 1, node), node, NULL);
+            return out.keys[0] ? out : em_error();
+        }
         EM_UNSUPPORTED(E, node, "type() of %s is not supported yet", x ? em_type_text(E, x->type) : "this");
         return em_error();
     }

@@ -285,6 +285,15 @@ em em_failed_callee(emitter *E, ts_str name, const ast_node *node, size_t errors
 
 enum { MAX_VARIANTS = 64 };
 
+static bool is_given(const em_arguments *args, const ast_parameters *p, size_t k, size_t skipped) {
+    for (size_t i = 0; i < args->count; i++) {
+        ts_str name = args->items[i].name;
+        if (ts_str_is(name, "*") || (name.length ? ts_str_equal(name, p->items[k].name) : i + skipped == k))
+            return true;
+    }
+    return false;
+}
+
 /* TorchScript takes what has no annotation as a Tensor. Where the arguments are something else, a
  * variant of the function is typed with their types, so that a helper written without annotations
  * (window_partition(x, 7)) compiles as it runs. */
@@ -332,6 +341,16 @@ fe_function *em_variant_of(emitter *E, fe_function *f, size_t skipped, em_argume
             types = TS_NEW_ARRAY(E->arena, const ir_type *, p->count);
         types[k] = t;
         ts_buffer_format(&key, "%zu:%p,", k, (const void *)t);
+    }
+    for (size_t k = skipped; k < p->count && !f->is_library; k++) { /* w=None that is not given is None */
+        const ast_parameter *a = &p->items[k];
+        if (a->annotation || a->is_star || a->is_double_star || !a->default_value || a->default_value->kind != AST_NONE ||
+            is_given(args, p, k, skipped))
+            continue;
+        if (!types)
+            types = TS_NEW_ARRAY(E->arena, const ir_type *, p->count);
+        types[k] = em_simple(E, IR_NONE);
+        ts_buffer_format(&key, "%zu:none,", k);
     }
     fe_function *variant = f;
     if (types && !key.failed) {

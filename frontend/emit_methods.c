@@ -336,6 +336,11 @@ static em dict_method(emitter *E, ir_value *dict, ts_str name, em_arguments *arg
         em operands[2] = {em_value(dict), args->items[0].v};
         return em_call_python(E, "builtins.dict_popitem__last", operands, 2, node);
     }
+    if (ts_str_is(name, "update") && args->count > 1 && !args->items[0].name.length) { /* update(other, key=value) */
+        em_arguments first = {.items = args->items, .count = 1}, rest = {.items = args->items + 1, .count = args->count - 1};
+        em done = dict_method(E, dict, name, &first, node);
+        return done.kind == EM_ERROR ? done : dict_method(E, dict, name, &rest, node);
+    }
     if (ts_str_is(name, "update") && args->count && args->items[0].v.kind != EM_ERROR && !args->items[0].name.length) {
         em other = args->items[0].v;
         bool known;

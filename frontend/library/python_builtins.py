@@ -353,6 +353,18 @@ def extreme_by_less(xs, greatest: bool):
     return best
 
 
+def type_name(x) -> str:
+    if isinstance(x, bool):
+        return "bool"
+    if isinstance(x, int):
+        return "int"
+    if isinstance(x, float):
+        return "float"
+    if isinstance(x, str):
+        return "str"
+    return "NoneType"
+
+
 def pairs_by_less(pairs, reverse: bool):
     """Pairs of an object and a place, by the objects' __lt__; stable."""
     out = pairs[:0]
