@@ -397,7 +397,7 @@ static em get_tuple(emitter *E, em tuple, index_list *ix, const ast_node *node) 
 static em get_module(emitter *E, ir_value *object, index_list *ix, const ast_node *node) {
     const ir_class *c = object->type->class_;
     em_iteration it;
-    em children = {.kind = EM_CHILDREN, .value = object, .name = TS_STR("children")};
+    em children = {.kind = EM_CHILDREN, .value = object, .name = TS_STR("children"), .has_repeats = true};
     bool parameters = false;
     for (size_t i = 0; i < c->field_count; i++)
         parameters = parameters || c->fields[i].is_parameter;

@@ -116,6 +116,7 @@ static em text(emitter *E, ts_str s) { return em_value(ir_build_str(&E->b, s)); 
  * tensor once, as in PyTorch, however many names it has. */
 typedef struct module_walk {
     bool tensors, buffers, recurse, names;
+    bool repeats; /* a walk over a container's own items, where a module may stand twice */
     em *items;
     size_t count, capacity;
     const void **seen;
@@ -172,7 +173,7 @@ static void walk_module(emitter *E, module_walk *w, ir_value *module, const rt_o
             bool is_module = is_module_type(f->type);
             bool wanted = modules ? is_module && (w->recurse || !w->tensors)
                                   : w->tensors && (w->buffers ? f->is_buffer : f->is_parameter) && f->type->kind != IR_NONE;
-            if (!wanted || was_seen(E, w, identity_of(object, i)))
+            if (!wanted || (!w->repeats && was_seen(E, w, identity_of(object, i))))
                 continue;
             ts_str name = prefix.length ? ts_arena_format(E->arena, "%.*s.%.*s", (int)prefix.length, prefix.data, (int)f->name.length,
                                                        f->name.data)
@@ -204,7 +205,7 @@ static bool iterate_children(emitter *E, em source, em_iteration *out) {
         return unrolled(out, items, count);
     }
     module_walk w = {.tensors = parameters || buffers, .buffers = buffers, .recurse = parameters || buffers || all,
-                     .names = names};
+                     .names = names, .repeats = source.has_repeats || ts_str_is(n, "items") || ts_str_is(n, "values")};
     const rt_object *object = object_of(E, source.value);
     if (all) {
         was_seen(E, &w, object);
@@ -247,7 +248,7 @@ static bool iterate_value(emitter *E, ir_value *v, const ast_node *node, em_iter
             fe_class *c = fe_class_of(t->class_);
             bool is_dict = c && (ts_str_is(c->bare_name, "ModuleDict"));
             bool is_parameters = c && ts_str_is(c->bare_name, "ParameterList");
-            return iterate_children(E, (em){.kind = EM_CHILDREN, .value = v,
+            return iterate_children(E, (em){.kind = EM_CHILDREN, .value = v, .has_repeats = true,
                                             .name = is_dict ? TS_STR("keys")
                                                     : is_parameters ? TS_STR("parameters")
                                                                     : TS_STR("children")}, out);
