@@ -123,25 +123,32 @@ typedef struct module_walk {
     size_t seen_count, seen_capacity;
 } module_walk;
 
-/* The objects of a class below v; more than one where modules are alike. */
-static void find_objects(rt_value v, const ir_class *c, int depth, const rt_object **out, size_t *count) {
-    if (v.tag != RT_TAG_OBJECT || depth > 100)
+typedef struct object_search {
+    const ir_class *class_;
+    const rt_object *found;
+    size_t count, visited;
+} object_search;
+
+enum { MOST_VISITED = 4000 }; /* modules by all their ways, of which cycles have no end */
+
+/* The module objects of a class below v; more than one where modules are alike. */
+static void find_objects(rt_value v, object_search *s) {
+    if (v.tag != RT_TAG_OBJECT || v.as.object->class_->kind != RT_CLASS_MODULE || ++s->visited > MOST_VISITED)
         return;
-    const ir_class *own = v.as.object->class_->info;
-    if (own == c && v.as.object != *out) {
-        *out = v.as.object;
-        ++*count;
+    const rt_object *object = v.as.object;
+    if (object->class_->info == s->class_ && object != s->found) {
+        s->found = object;
+        s->count++;
     }
-    for (size_t i = 0; own && own->base.kind == RT_CLASS_MODULE && i < own->field_count; i++)
-        find_objects(v.as.object->fields[i], c, depth + 1, out, count);
+    for (size_t i = 0; i < object->field_count; i++)
+        find_objects(object->fields[i], s);
 }
 
 /* NULL: which object it is, is not known. */
 static const rt_object *object_of(emitter *E, const ir_value *module) {
-    const rt_object *object = NULL;
-    size_t count = 0;
-    find_objects(E->m->root, module->type->class_, 0, &object, &count);
-    return count == 1 ? object : NULL;
+    object_search s = {.class_ = module->type->class_};
+    find_objects(E->m->root, &s);
+    return s.count == 1 && s.visited <= MOST_VISITED ? s.found : NULL;
 }
 
 /* True for a thing that was met before; one that is not known (NULL) is always new. */
@@ -155,7 +162,7 @@ static bool was_seen(emitter *E, module_walk *w, const void *thing) {
 }
 
 static const void *identity_of(const rt_object *object, size_t field) {
-    rt_value v = object ? object->fields[field] : rt_none();
+    rt_value v = object && field < object->field_count ? object->fields[field] : rt_none();
     return v.tag == RT_TAG_TENSOR ? (const void *)v.as.tensor : v.tag == RT_TAG_OBJECT ? (const void *)v.as.object : NULL;
 }
 
@@ -178,7 +185,7 @@ static void walk_module(emitter *E, module_walk *w, ir_value *module, const rt_o
             ts_str name = prefix.length ? ts_arena_format(E->arena, "%.*s.%.*s", (int)prefix.length, prefix.data, (int)f->name.length,
                                                        f->name.data)
                                         : f->name;
-            bool is_object = object && object->fields[i].tag == RT_TAG_OBJECT;
+            bool is_object = object && i < object->field_count && object->fields[i].tag == RT_TAG_OBJECT;
             const rt_object *part = is_object ? object->fields[i].as.object : NULL;
             em v = get_field(E, module, f);
             if (!modules || !w->tensors)
