@@ -49,10 +49,10 @@ static bool reads_channels_last(const ir_op *kernel, const ir_type *image) {
     return false;
 }
 
-/* Whether op reduces the pixels of a large image, and nothing but the kernel's end reads it. */
+/* Whether op reduces the pixels of a large image of several lines, and nothing but the kernel's end reads it. */
 static bool is_splittable(ir_module *m, const ir_op *kernel, const ir_op *op) {
     const ir_type *t = op->operands[0]->type, *r = op->results[0]->type;
-    return name_of(ir_reduction_of(op)) && t->rank == 4 && ir_reduced_dims(m, op) == 0xcu &&
+    return name_of(ir_reduction_of(op)) && t->rank == 4 && t->dims[2] != 1 && t->dims[3] != 1 && ir_reduced_dims(m, op) == 0xcu &&
            t->dtype == RT_float32 && r->dtype == RT_float32 && is_large(t) && reads_channels_last(kernel, t) &&
            op->results[0]->use_count == 1 && op->results[0]->uses[0].op == op->block->last;
 }

@@ -348,11 +348,11 @@ START_TEST(reductions_of_images) {
                "  return %r\n"
                "}\n", -1, 1e-5, 0);
     const char *unknown =
-        "func @forward(%x: float32[1,6,N,40]) -> float32[1,20,1,1] entry {\n"
-        "  %w = const @w_20_6_1_1 : float32[20,6,1,1]\n"
-        "  %y = conv2d(%x, %w, none, [1, 1], [0, 0], [1, 1], 1) : float32[1,20,N,40]\n"
-        "  %a = hardswish(%y) : float32[1,20,N,40]\n"
-        "  %s = adaptive_avg_pool2d(%a, [1, 1]) : float32[1,20,1,1]\n"
+        "func @forward(%x: float32[1,6,N,40]) -> float32[1,200,1,1] entry {\n"
+        "  %w = const @w_200_6_1_1 : float32[200,6,1,1]\n"
+        "  %y = conv2d(%x, %w, none, [1, 1], [0, 0], [1, 1], 1) : float32[1,200,N,40]\n"
+        "  %a = hardswish(%y) : float32[1,200,N,40]\n"
+        "  %s = adaptive_avg_pool2d(%a, [1, 1]) : float32[1,200,1,1]\n"
         "  return %s\n"
         "}\n";
     check_text(unknown, 3, 1e-5, 1);
