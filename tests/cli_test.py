@@ -225,6 +225,9 @@ def main(folder):
     expect("bad input type", run(TSC, script, "--input", "x"), 2, "NAME:TYPE")
     expect("input twice", run(TSC, script, "--input", "x:float32[2]", "--input", "x:float32[3]"), 2, "gives 'x' twice")
     expect("no entries", run(TSC, script, "--entry", ","), 2, "--entry: expected names")
+    expect("an entry twice", run(TSC, script, "--entry", "forward,forward"), 2, "names 'forward' twice")
+    expect("a folder for what is measured", run(TSC, script, "--tune", "--tune-cache", folder, "-o", here("n.tsm")), 1,
+           "expected a regular file")
     expect("no levels", run(TSC, script, "--cpu", ","), 2, "--cpu: expected names")
     expect("unknown list", run(TSC, "--list-ops", "zz"), 2, "--list-ops")
     expect("input of no entry", run(TSC, script, "--input", "nope.x:float32[2]", "-o", here("n.tsm")), 1,
@@ -342,7 +345,7 @@ def main(folder):
     json.dump([result, 4], open(args, "w"))
     code, out, err = run(TSRUN, model, "--args", args)
     check("a result is an argument", code == 0 and json.loads(out.split("\n", 1)[1])["tensor"]["data"] == [7.0, 8.0], out + err)
-    for text, message in (('{"a": 1}', "expected a list of arguments"), ('[{"tensor": [1]}]', "takes the name of one"),
+    for text, message in (("", "found an empty file"), ('{"a": 1}', "expected a list of arguments"), ('[{"tensor": [1]}]', "takes the name of one"),
                           ('[{"tensor": {"dtype": "float32", "shape": [2], "data": [1]}}]', "holds 2 elements, its data 1"),
                           ('[{"tensor": {"dtype": "uint8", "shape": [1], "data": [256]}}]', "does not fit uint8"),
                           ('[{"tensor": {"dtype": "float16", "shape": [0], "data": []}}]', "does not fit a tree")):

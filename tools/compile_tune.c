@@ -137,8 +137,10 @@ static void write_cache(const tuner *t, const char *path, cache_file *cache) {
         ts_buffer_format(&text, "%016llx %s\n", (unsigned long long)cache->rows[i].key,
                          cache->rows[i].variant);
     ts_file_part part = {.data = text.data, .length = text.length};
-    if (path && !text.failed)
-        ts_status_release(ts_file_write(path, &part, 1)); /* a help: the tuning itself is done */
+    ts_status status = path && !text.failed ? ts_file_write(path, &part, 1) : NULL;
+    if (status) /* the tuning itself is done */
+        say(t, "tune: what was measured is not kept: %.200s\n", ts_status_message(status));
+    ts_status_release(status);
     ts_buffer_deinit(&text);
 }
 

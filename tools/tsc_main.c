@@ -384,6 +384,14 @@ static ts_status read_output(driver *d, const char *input) {
     return NULL;
 }
 
+/* Found before the time is spent, not after. */
+static ts_status check_tune_cache(const char *path) {
+    struct stat info;
+    if (path && stat(path, &info) == 0 && !S_ISREG(info.st_mode))
+        return ts_error_make(TS_ERR_IO, "--tune-cache: %s: expected a regular file", path);
+    return NULL;
+}
+
 /* No file that is written may be one that is read, or another one that is written. */
 static ts_status check_outputs(const driver *d, const char *input) {
     const char *const files[] = {input, options_get(&d->line, "--weights"),
@@ -468,6 +476,11 @@ static ts_status read_options(driver *d) {
     if (!d->entries)
         return ts_no_memory();
     f->entries = d->entries;
+    for (size_t i = 1; i < f->entry_count; i++)
+        for (size_t k = 0; k < i; k++)
+            if (ts_str_equal(d->entries[i], d->entries[k]))
+                return ts_error_make(TS_ERR_INVALID_INPUT, "--entry names '%.*s' twice",
+                                     TS_STR_ARG(d->entries[i]));
     TS_TRY(need_names(d, "--entry", f->entry_count));
     int64_t level = 2;
     TS_TRY(options_number(line, "-O", 0, 3, &level));
@@ -497,6 +510,7 @@ static ts_status read_options(driver *d) {
     TS_TRY(read_levels(d));
     TS_TRY(read_output(d, input));
     TS_TRY(read_tuning(d));
+    TS_TRY(check_tune_cache(d->compile.tune_cache));
     return check_outputs(d, input);
 }
 

@@ -332,7 +332,11 @@ ts_status tsrun_flatten(const tsrt_value *value, tsrun_outputs *outputs, const c
 ts_status tsrun_json_load(const char *path, json_t **out) {
     ts_mapped_file file = {0};
     json_error_t error;
+    *out = NULL;
     TS_TRY(ts_file_map(path, &file));
+    if (!file.length)
+        return ts_error_at(TS_ERR_INVALID_INPUT, (ts_place){ts_str_of(path), 0, 0, 0},
+                           "expected JSON, found an empty file");
     *out = json_loadb((const char *)file.data, file.length,
                       JSON_DECODE_ANY | JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &error);
     ts_file_unmap(&file);
