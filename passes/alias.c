@@ -229,6 +229,20 @@ static void join_parts(pass_alias *a, const ir_op *op) {
             join(a, op->results[0], op->operands[i]);
 }
 
+/* Whether an operator gives an item of the list, which may then be written to: l[i] of any i. */
+static bool hands_out_items(const pass_alias *a, const ir_value *list) {
+    for (size_t i = 0; i < list->use_count; i++) {
+        const ir_op *user = list->uses[i].op;
+        if (user->opcode != IR_OP_CORE)
+            return true;
+        const ir_schema *s = ir_schema_of(a->m, user->core);
+        for (size_t j = 0; j < user->result_count && j < s->result_count; j++)
+            if (s->result_aliases[j] && ir_type_is_mutable(user->results[j]->type))
+                return true;
+    }
+    return false;
+}
+
 static void visit_op(pass_alias *a, const ir_op *op) {
     const ir_block *b;
     rt_value v;
@@ -282,7 +296,7 @@ static void visit_op(pass_alias *a, const ir_op *op) {
             set_flag(a, op->operands[i], SET_RETURNED);
         return;
     case IR_OP_LIST:
-        if (ir_list_is_stable(op->results[0]))
+        if (ir_list_is_stable(op->results[0]) && !hands_out_items(a, op->results[0]))
             return; /* only read by operators: pass_is_stable asks its items */
         for (size_t i = 0; i < op->operand_count; i++)
             join(a, op->results[0], op->operands[i]);
