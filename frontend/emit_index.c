@@ -394,6 +394,17 @@ static em get_tuple(emitter *E, em tuple, index_list *ix, const ast_node *node) 
     return em_value(em_cast(E, v, type));
 }
 
+/* One of several parameters: an item of a list of them, which aliases what it is. */
+static em choose_value(emitter *E, const em_iteration *it, ir_value *index, const ast_node *node) {
+    ir_value **items = TS_NEW_ARRAY(E->arena, ir_value *, it->count);
+    for (size_t i = 0; i < it->count; i++)
+        if (!(items[i] = em_ir(E, it->items[i], node, NULL)))
+            return em_error();
+    index = em_coerce(E, index, em_simple(E, IR_INT), 0, node, "the index");
+    ir_value *list = em_list_of(E, items, it->count, ir_type_any_tensor(E->m));
+    return index ? em_value(em_op(E, "__getitem__", node, 2, list, index)) : em_error();
+}
+
 static em get_module(emitter *E, ir_value *object, index_list *ix, const ast_node *node) {
     const ir_class *c = object->type->class_;
     em_iteration it;
@@ -422,7 +433,8 @@ static em get_module(emitter *E, ir_value *object, index_list *ix, const ast_nod
     }
     int64_t index;
     if (item->kind == IX_VALUE && k && !ir_const_int(k, &index))
-        return choice_of(E, it.items, NULL, it.count, k, node);
+        return parameters && it.count ? choose_value(E, &it, k, node)
+                                      : choice_of(E, it.items, NULL, it.count, k, node);
     return get_tuple(E, (em){.kind = EM_TUPLE, .items = it.items, .count = it.count}, ix, node);
 }
 

@@ -71,6 +71,13 @@ class Optimizer(Module):
                 grad = torch.add(grad, p, alpha=self.weight_decay[i])
         return grad
 
+    def step(self) -> None:
+        with torch.no_grad():
+            for i, p in enumerate(self.params):
+                given = p.grad
+                if given is not None:
+                    self.update(i, p, given)
+
     def zero_grad(self, set_to_none: bool = True) -> None:
         for p in self.params:
             p.grad = None
@@ -89,22 +96,18 @@ class SGD(Optimizer):
         self.velocity = self.buffers_like_params()
         self.settings = None
 
-    def step(self) -> None:
-        with torch.no_grad():
-            for i, p in enumerate(self.params):
-                given = p.grad
-                if given is not None:
-                    grad = self.direction(i, p, given)
-                    if self.momentum[i] != 0.0:
-                        velocity = self.velocity[i]
-                        if self.dampening[i] != 0.0 and self.steps[i] == 0:
-                            velocity.copy_(grad)
-                        else:
-                            velocity.mul_(self.momentum[i]).add_(grad, alpha=1 - self.dampening[i])
-                        if self.dampening[i] != 0.0:
-                            self.steps[i] = 1
-                        grad = torch.add(grad, velocity, alpha=self.momentum[i]) if self.nesterov[i] else velocity
-                    p.add_(grad, alpha=-self.lr(i))
+    def update(self, i: int, p: Tensor, given: Tensor) -> None:
+        grad = self.direction(i, p, given)
+        if self.momentum[i] != 0.0:
+            velocity = self.velocity[i]
+            if self.dampening[i] != 0.0 and self.steps[i] == 0:
+                velocity.copy_(grad)
+            else:
+                velocity.mul_(self.momentum[i]).add_(grad, alpha=1 - self.dampening[i])
+            if self.dampening[i] != 0.0:
+                self.steps[i] = 1
+            grad = torch.add(grad, velocity, alpha=self.momentum[i]) if self.nesterov[i] else velocity
+        p.add_(grad, alpha=-self.lr(i))
 
 
 class Adam(Optimizer):
@@ -121,27 +124,23 @@ class Adam(Optimizer):
         self.max_exp_avg_sq = self.buffers_like_params()
         self.settings = None
 
-    def step(self) -> None:
-        with torch.no_grad():
-            for i, p in enumerate(self.params):
-                given = p.grad
-                if given is not None:
-                    lr = self.lr(i)
-                    beta1, beta2 = self.beta1[i], self.beta2[i]
-                    grad = self.direction(i, p, given)
-                    self.steps[i] += 1
-                    exp_avg, exp_avg_sq = self.exp_avg[i], self.exp_avg_sq[i]
-                    exp_avg.lerp_(grad, 1 - beta1)
-                    exp_avg_sq.mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
-                    step_size = lr / (1 - beta1 ** self.steps[i])
-                    correction = math.sqrt(1 - beta2 ** self.steps[i])
-                    if self.amsgrad[i]:
-                        largest = self.max_exp_avg_sq[i]
-                        largest.copy_(torch.maximum(largest, exp_avg_sq))
-                        denominator = (torch.sqrt(largest) / correction).add_(self.eps[i])
-                    else:
-                        denominator = (torch.sqrt(exp_avg_sq) / correction).add_(self.eps[i])
-                    p.addcdiv_(exp_avg, denominator, value=-step_size)
+    def update(self, i: int, p: Tensor, given: Tensor) -> None:
+        lr = self.lr(i)
+        beta1, beta2 = self.beta1[i], self.beta2[i]
+        grad = self.direction(i, p, given)
+        self.steps[i] += 1
+        exp_avg, exp_avg_sq = self.exp_avg[i], self.exp_avg_sq[i]
+        exp_avg.lerp_(grad, 1 - beta1)
+        exp_avg_sq.mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
+        step_size = lr / (1 - beta1 ** self.steps[i])
+        correction = math.sqrt(1 - beta2 ** self.steps[i])
+        if self.amsgrad[i]:
+            largest = self.max_exp_avg_sq[i]
+            largest.copy_(torch.maximum(largest, exp_avg_sq))
+            denominator = (torch.sqrt(largest) / correction).add_(self.eps[i])
+        else:
+            denominator = (torch.sqrt(exp_avg_sq) / correction).add_(self.eps[i])
+        p.addcdiv_(exp_avg, denominator, value=-step_size)
 
 
 class AdamW(Adam):
@@ -164,26 +163,22 @@ class NAdam(Optimizer):
         self.exp_avg_sq = self.buffers_like_params()
         self.settings = None
 
-    def step(self) -> None:
-        with torch.no_grad():
-            for i, p in enumerate(self.params):
-                given = p.grad
-                if given is not None:
-                    lr = self.lr(i)
-                    beta1, beta2 = self.beta1[i], self.beta2[i]
-                    grad = self.direction(i, p, given)
-                    self.steps[i] += 1
-                    step = self.steps[i]
-                    mu = beta1 * (1.0 - 0.5 * (0.96 ** (step * self.momentum_decay[i])))
-                    mu_next = beta1 * (1.0 - 0.5 * (0.96 ** ((step + 1) * self.momentum_decay[i])))
-                    self.mu_product[i] = self.mu_product[i] * mu
-                    exp_avg, exp_avg_sq = self.exp_avg[i], self.exp_avg_sq[i]
-                    exp_avg.lerp_(grad, 1 - beta1)
-                    exp_avg_sq.mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
-                    denominator = (exp_avg_sq / (1 - beta2 ** step)).sqrt().add_(self.eps[i])
-                    product = self.mu_product[i]
-                    p.addcdiv_(grad, denominator, value=-lr * (1.0 - mu) / (1.0 - product))
-                    p.addcdiv_(exp_avg, denominator, value=(-lr * mu_next) / (1.0 - product * mu_next))
+    def update(self, i: int, p: Tensor, given: Tensor) -> None:
+        lr = self.lr(i)
+        beta1, beta2 = self.beta1[i], self.beta2[i]
+        grad = self.direction(i, p, given)
+        self.steps[i] += 1
+        step = self.steps[i]
+        mu = beta1 * (1.0 - 0.5 * (0.96 ** (step * self.momentum_decay[i])))
+        mu_next = beta1 * (1.0 - 0.5 * (0.96 ** ((step + 1) * self.momentum_decay[i])))
+        self.mu_product[i] = self.mu_product[i] * mu
+        exp_avg, exp_avg_sq = self.exp_avg[i], self.exp_avg_sq[i]
+        exp_avg.lerp_(grad, 1 - beta1)
+        exp_avg_sq.mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
+        denominator = (exp_avg_sq / (1 - beta2 ** step)).sqrt().add_(self.eps[i])
+        product = self.mu_product[i]
+        p.addcdiv_(grad, denominator, value=-lr * (1.0 - mu) / (1.0 - product))
+        p.addcdiv_(exp_avg, denominator, value=(-lr * mu_next) / (1.0 - product * mu_next))
 
 
 class Adamax(Optimizer):
@@ -197,19 +192,15 @@ class Adamax(Optimizer):
         self.exp_inf = self.buffers_like_params()
         self.settings = None
 
-    def step(self) -> None:
-        with torch.no_grad():
-            for i, p in enumerate(self.params):
-                given = p.grad
-                if given is not None:
-                    beta1, beta2 = self.beta1[i], self.beta2[i]
-                    grad = self.direction(i, p, given)
-                    self.steps[i] += 1
-                    exp_avg, exp_inf = self.exp_avg[i], self.exp_inf[i]
-                    exp_avg.lerp_(grad, 1 - beta1)
-                    exp_inf.copy_(torch.maximum(exp_inf * beta2, torch.abs(grad) + self.eps[i]))
-                    rate = self.lr(i) / (1 - beta1 ** self.steps[i])
-                    p.addcdiv_(exp_avg, exp_inf, value=-rate)
+    def update(self, i: int, p: Tensor, given: Tensor) -> None:
+        beta1, beta2 = self.beta1[i], self.beta2[i]
+        grad = self.direction(i, p, given)
+        self.steps[i] += 1
+        exp_avg, exp_inf = self.exp_avg[i], self.exp_inf[i]
+        exp_avg.lerp_(grad, 1 - beta1)
+        exp_inf.copy_(torch.maximum(exp_inf * beta2, torch.abs(grad) + self.eps[i]))
+        rate = self.lr(i) / (1 - beta1 ** self.steps[i])
+        p.addcdiv_(exp_avg, exp_inf, value=-rate)
 
 
 class RMSprop(Optimizer):
@@ -226,29 +217,25 @@ class RMSprop(Optimizer):
         self.velocity = self.buffers_like_params()
         self.settings = None
 
-    def step(self) -> None:
-        with torch.no_grad():
-            for i, p in enumerate(self.params):
-                given = p.grad
-                if given is not None:
-                    lr = self.lr(i)
-                    alpha = self.alpha[i]
-                    grad = self.direction(i, p, given)
-                    square_avg = self.square_avg[i]
-                    square_avg.mul_(alpha).addcmul_(grad, grad, value=1 - alpha)
-                    if self.centered[i]:
-                        grad_avg = self.grad_avg[i]
-                        grad_avg.lerp_(grad, 1 - alpha)
-                        root = torch.addcmul(square_avg, grad_avg, grad_avg, value=-1).sqrt()
-                    else:
-                        root = torch.sqrt(square_avg)
-                    root = root + self.eps[i]
-                    if self.momentum[i] > 0.0:
-                        velocity = self.velocity[i]
-                        velocity.mul_(self.momentum[i]).addcdiv_(grad, root)
-                        p.add_(velocity, alpha=-lr)
-                    else:
-                        p.addcdiv_(grad, root, value=-lr)
+    def update(self, i: int, p: Tensor, given: Tensor) -> None:
+        lr = self.lr(i)
+        alpha = self.alpha[i]
+        grad = self.direction(i, p, given)
+        square_avg = self.square_avg[i]
+        square_avg.mul_(alpha).addcmul_(grad, grad, value=1 - alpha)
+        if self.centered[i]:
+            grad_avg = self.grad_avg[i]
+            grad_avg.lerp_(grad, 1 - alpha)
+            root = torch.addcmul(square_avg, grad_avg, grad_avg, value=-1).sqrt()
+        else:
+            root = torch.sqrt(square_avg)
+        root = root + self.eps[i]
+        if self.momentum[i] > 0.0:
+            velocity = self.velocity[i]
+            velocity.mul_(self.momentum[i]).addcdiv_(grad, root)
+            p.add_(velocity, alpha=-lr)
+        else:
+            p.addcdiv_(grad, root, value=-lr)
 
 
 class Adagrad(Optimizer):
@@ -260,17 +247,13 @@ class Adagrad(Optimizer):
         self.total = self.buffers_like_params(float(initial_accumulator_value))
         self.settings = None
 
-    def step(self) -> None:
-        with torch.no_grad():
-            for i, p in enumerate(self.params):
-                given = p.grad
-                if given is not None:
-                    grad = self.direction(i, p, given)
-                    self.steps[i] += 1
-                    rate = self.lr(i) / (1 + (self.steps[i] - 1) * self.lr_decay[i])
-                    total = self.total[i]
-                    total.addcmul_(grad, grad, value=1.0)
-                    p.addcdiv_(grad, torch.sqrt(total) + self.eps[i], value=-rate)
+    def update(self, i: int, p: Tensor, given: Tensor) -> None:
+        grad = self.direction(i, p, given)
+        self.steps[i] += 1
+        rate = self.lr(i) / (1 + (self.steps[i] - 1) * self.lr_decay[i])
+        total = self.total[i]
+        total.addcmul_(grad, grad, value=1.0)
+        p.addcdiv_(grad, torch.sqrt(total) + self.eps[i], value=-rate)
 
 
 class Adadelta(Optimizer):
@@ -283,15 +266,11 @@ class Adadelta(Optimizer):
         self.acc_delta = self.buffers_like_params()
         self.settings = None
 
-    def step(self) -> None:
-        with torch.no_grad():
-            for i, p in enumerate(self.params):
-                given = p.grad
-                if given is not None:
-                    rho = self.rho[i]
-                    grad = self.direction(i, p, given)
-                    square_avg, acc_delta = self.square_avg[i], self.acc_delta[i]
-                    square_avg.mul_(rho).addcmul_(grad, grad, value=1 - rho)
-                    delta = torch.sqrt(acc_delta + self.eps[i]) / torch.sqrt(square_avg + self.eps[i]) * grad
-                    acc_delta.mul_(rho).addcmul_(delta, delta, value=1 - rho)
-                    p.add_(delta, alpha=-self.lr(i))
+    def update(self, i: int, p: Tensor, given: Tensor) -> None:
+        rho = self.rho[i]
+        grad = self.direction(i, p, given)
+        square_avg, acc_delta = self.square_avg[i], self.acc_delta[i]
+        square_avg.mul_(rho).addcmul_(grad, grad, value=1 - rho)
+        delta = torch.sqrt(acc_delta + self.eps[i]) / torch.sqrt(square_avg + self.eps[i]) * grad
+        acc_delta.mul_(rho).addcmul_(delta, delta, value=1 - rho)
+        p.add_(delta, alpha=-self.lr(i))
