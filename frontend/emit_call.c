@@ -3,6 +3,16 @@
 
 #include "frontend/emit_builtin.h"
 
+fe_function *em_copy_function(emitter *E, const fe_function *f) {
+    fe_function *copy = TS_NEW(E->arena, fe_function);
+    *copy = *f;
+    copy->signature = NULL;
+    copy->ir = NULL;
+    copy->is_emitting = false;
+    copy->variants = (fe_map){0};
+    return copy;
+}
+
 /* ---- arguments ---- */
 
 static const ir_type *hint_from(em_signature *s, size_t skip, size_t position, ts_str name) {
@@ -358,12 +368,7 @@ fe_function *em_variant_of(emitter *E, fe_function *f, size_t skipped, em_argume
         if (!variant && f->variants.count >= MAX_VARIANTS)
             variant = f;
         if (!variant) {
-            variant = TS_NEW(E->arena, fe_function);
-            *variant = *f;
-            variant->signature = NULL;
-            variant->ir = NULL;
-            variant->is_emitting = false;
-            variant->variants = (fe_map){0};
+            variant = em_copy_function(E, f);
             variant->given_types = types;
             variant->name = ts_arena_format(E->arena, "%.*s$%zu", (int)f->name.length, f->name.data,
                                             f->variants.count + 1);

@@ -44,12 +44,7 @@ fe_function *em_flag_variant(emitter *E, fe_function *f, const ir_type *returns,
     ts_str text = {key, p->count + 6};
     fe_function *variant = fe_map_get(&f->variants, text);
     if (!variant) {
-        variant = TS_NEW(E->arena, fe_function);
-        *variant = *f;
-        variant->signature = NULL;
-        variant->ir = NULL;
-        variant->is_emitting = false;
-        variant->variants = (fe_map){0};
+        variant = em_copy_function(E, f);
         variant->known_flags = flags;
         variant->name = ts_arena_format(E->arena, "%.*s$flags%zu", TS_STR_ARG(f->name), f->variants.count + 1);
         fe_map_set(E->arena, &f->variants, text, variant);

@@ -448,6 +448,8 @@ fe_function *em_choose_function(emitter *E, fe_function *f, const em_arguments *
 em em_call_function(emitter *E, fe_function *f, em_arguments *args, const ast_node *node);
 /* f, or a variant of it that is typed for the arguments where f has no annotations; skipped: self. */
 fe_function *em_flag_variant(emitter *E, fe_function *f, const ir_type *returns, size_t skipped, const em_arguments *args);
+/* The same function, not emitted yet: for another variant of it. */
+fe_function *em_copy_function(emitter *E, const fe_function *f);
 fe_function *em_variant_of(emitter *E, fe_function *f, size_t skipped, em_arguments *args);
 em em_call_ir(emitter *E, ir_function *f, em_signature *s, ir_value *self, em_arguments *args,
               const ast_node *node);

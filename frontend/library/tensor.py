@@ -196,13 +196,16 @@ def _check_split(name: str, self: Tensor, least: int) -> None:
         raise RuntimeError(f"torch.{name} requires a tensor with at least {least} dimension, but got a tensor with {torch.dim(self)} dimensions!")
 
 
-def hsplit__int(self: Tensor, sections: int) -> List[Tensor]:
-    _check_split("hsplit", self, 1)
-    dim = 0 if torch.dim(self) == 1 else 1
+def _split_evenly(name: str, self: Tensor, sections: int, dim: int) -> List[Tensor]:
     if sections == 0 or torch.size(self, dim) % sections != 0:
-        raise RuntimeError(f"torch.hsplit attempted to split along dimension {dim}, but the size of the dimension {torch.size(self, dim)} "
+        raise RuntimeError(f"torch.{name} attempted to split along dimension {dim}, but the size of the dimension {torch.size(self, dim)} "
                            f"is not divisible by the split_size {sections}!")
     return torch.tensor_split(self, sections, dim)
+
+
+def hsplit__int(self: Tensor, sections: int) -> List[Tensor]:
+    _check_split("hsplit", self, 1)
+    return _split_evenly("hsplit", self, sections, 0 if torch.dim(self) == 1 else 1)
 
 
 def hsplit__array(self: Tensor, indices: List[int]) -> List[Tensor]:
@@ -212,11 +215,7 @@ def hsplit__array(self: Tensor, indices: List[int]) -> List[Tensor]:
 
 def vsplit__int(self: Tensor, sections: int) -> List[Tensor]:
     _check_split("vsplit", self, 2)
-    dim = 0
-    if sections == 0 or torch.size(self, dim) % sections != 0:
-        raise RuntimeError(f"torch.vsplit attempted to split along dimension {dim}, but the size of the dimension {torch.size(self, dim)} "
-                           f"is not divisible by the split_size {sections}!")
-    return torch.tensor_split(self, sections, dim)
+    return _split_evenly("vsplit", self, sections, 0)
 
 
 def vsplit__array(self: Tensor, indices: List[int]) -> List[Tensor]:
@@ -226,11 +225,7 @@ def vsplit__array(self: Tensor, indices: List[int]) -> List[Tensor]:
 
 def dsplit__int(self: Tensor, sections: int) -> List[Tensor]:
     _check_split("dsplit", self, 3)
-    dim = 2
-    if sections == 0 or torch.size(self, dim) % sections != 0:
-        raise RuntimeError(f"torch.dsplit attempted to split along dimension {dim}, but the size of the dimension {torch.size(self, dim)} "
-                           f"is not divisible by the split_size {sections}!")
-    return torch.tensor_split(self, sections, dim)
+    return _split_evenly("dsplit", self, sections, 2)
 
 
 def dsplit__array(self: Tensor, indices: List[int]) -> List[Tensor]:
