@@ -29,7 +29,7 @@ em em_builtin_dict(emitter *E, em_arguments *args, const ast_node *node, const i
 bool em_is_generic(const fe_function *f);
 fe_binding em_python_binding(emitter *E, ts_str path);
 void em_raise_no_attribute(emitter *E, ts_str class_name, ir_value *name, const ast_node *node);
-em em_attribute_of_choice(emitter *E, em choice, ts_str name, const ast_node *node);
+em em_attribute_of_choice(emitter *E, em choice, ts_str name, const ast_node *node); /* emit_choice.c */
 /* emit_slice.c */
 em em_slice_call(emitter *E, em_arguments *args, const ast_node *node);
 em em_slice_object(emitter *E, ir_value *const parts[3], const ast_node *node);

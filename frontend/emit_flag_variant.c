@@ -51,3 +51,30 @@ fe_function *em_flag_variant(emitter *E, fe_function *f, const ir_type *returns,
     }
     return variant;
 }
+
+/* torch.nn.functional.max_pool2d(..., return_indices=True) is another function, as its result is
+ * another type: max_pool2d_with_indices. */
+fe_function *em_with_indices(emitter *E, fe_function *f, const em_arguments *args, const ast_node *node) {
+    const ast_parameters *p = &f->node->parameters;
+    size_t at = 0;
+    if (!f->is_library || f->node->kind != AST_FUNCTION)
+        return f;
+    while (at < p->count && !ts_str_is(p->items[at].name, "return_indices"))
+        at++;
+    if (at == p->count)
+        return f;
+    fe_binding b = fe_library_find(E->fe, TS_STR("torch.nn.functional"),
+                                   ts_arena_format(E->arena, "%.*s_with_indices", TS_STR_ARG(f->bare_name)));
+    for (size_t i = 0; i < args->count && b.kind == FE_FUNCTION; i++) {
+        ts_str name = args->items[i].name;
+        if (name.length ? !ts_str_is(name, "return_indices") : i != at)
+            continue;
+        rt_value v;
+        ir_value *given = em_ir(E, args->items[i].v, node, NULL);
+        if (given && ir_const_value(given, &v))
+            return v.tag == RT_TAG_BOOL && v.as.i ? b.function : f;
+        EM_UNSUPPORTED(E, node, "return_indices must be known when the model is compiled");
+        return NULL;
+    }
+    return f;
+}

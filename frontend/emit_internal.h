@@ -446,13 +446,24 @@ em em_call_by_flags(emitter *E, ts_str name, em_arguments *args, const ast_node 
 /* Among the overloads of a functional (conv2d, conv2d__padding) the one that takes the arguments. */
 fe_function *em_choose_function(emitter *E, fe_function *f, const em_arguments *args, const ast_node *node);
 em em_call_function(emitter *E, fe_function *f, em_arguments *args, const ast_node *node);
-/* f, or a variant of it that is typed for the arguments where f has no annotations; skipped: self. */
-fe_function *em_flag_variant(emitter *E, fe_function *f, const ir_type *returns, size_t skipped, const em_arguments *args);
+/* One of several callees, told apart at run time (emit_choice.c). */
+em em_call_choice(emitter *E, em callee, em_arguments *args, const ast_node *node, const ir_type *hint);
+/* ---- emit_type_variant.c ---- */
 /* The same function, not emitted yet: for another variant of it. */
 fe_function *em_copy_function(emitter *E, const fe_function *f);
+/* f, or a variant of it that is typed for the arguments where f has no annotations; skipped: self. */
 fe_function *em_variant_of(emitter *E, fe_function *f, size_t skipped, em_arguments *args);
+/* ---- emit_flag_variant.c ---- */
+/* f, or a variant of it whose result has one type, as flags among the arguments are known. */
+fe_function *em_flag_variant(emitter *E, fe_function *f, const ir_type *returns, size_t skipped, const em_arguments *args);
+/* f, or the function that also gives indices, where return_indices is True; NULL after an error. */
+fe_function *em_with_indices(emitter *E, fe_function *f, const em_arguments *args, const ast_node *node);
+/* ---- emit_arguments.c ---- */
+bool em_evaluate_arguments(emitter *E, const ast_node *node, em callee, em_arguments *out);
+/* A call of f, whose parameters s has; self: the first of them, or NULL. */
 em em_call_ir(emitter *E, ir_function *f, em_signature *s, ir_value *self, em_arguments *args,
               const ast_node *node);
+/* ---- emit_call.c, emit_call_function.c ---- */
 em em_call_closure(emitter *E, const ast_node *closure, em *args, size_t count,
                    em_arguments *named, const ast_node *node);
 /* After a callee that could not be made: tells so unless its own error was told. */
