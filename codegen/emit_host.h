@@ -42,6 +42,8 @@ typedef struct host_symbol { /* a symbolic size whose number is at hand */
     size_t piece;       /* in whose function of LLVM the value is */
 } host_symbol;
 
+enum { HOST_PART = 64 /* values given to a service at once */ };
+
 enum {
 #define SERVICE(name, signature, result, parameters) SERVICE_##name,
 #include "runtime/format/services.def"
@@ -153,8 +155,26 @@ void host_count(host_function *f, const ir_op *op, bool is_dynamic);
 /* ---- emit_host_ops.c ---- */
 void host_emit_block(host_function *f, ir_block *block);
 void host_emit_op(host_function *f, ir_op *op);
+
+/* ---- emit_host_dynamic.c ---- */
+void host_emit_core(host_function *f, const ir_op *op);
 /* The dynamic path of a CORE operator: results by the reference kernel. */
 void host_emit_dynamic(host_function *f, const ir_op *op);
+
+/* ---- emit_host_flow.c ---- */
+void host_emit_if(host_function *f, ir_op *op);
+void host_emit_loop(host_function *f, ir_op *op);
+void host_emit_raise(host_function *f, const ir_op *op);
+void host_emit_return(host_function *f, const ir_op *op);
+
+/* ---- emit_host_call.c ---- */
+void host_emit_call(host_function *f, ir_op *op);
+void host_emit_try_call(host_function *f, ir_op *op);
+
+/* ---- emit_host_result.c ---- */
+LLVMValueRef host_out(host_function *f, size_t index); /* a place of the scratch memory for results */
+void host_clear_slot(host_function *f, size_t slot);   /* it holds NONE */
+void host_free_slot(host_function *f, const ir_value *v); /* other values may take it */
 void host_release(host_function *f, const ir_value *v);
 /* Releases what dies with op and still lies in its slot. */
 void host_release_dead(host_function *f, const ir_op *op);
@@ -162,6 +182,10 @@ void host_release_dead(host_function *f, const ir_op *op);
  * it (and is no later operand of it too), else copies. */
 void host_move_or_copy(host_function *f, const ir_value *from, const ir_op *op, size_t index,
                        LLVMValueRef to);
+/* Where a service writes a result: straight into the value's slot, or into scratch memory. */
+LLVMValueRef host_result_target(host_function *f, const ir_value *v);
+/* After the service: the value is what it wrote there. */
+void host_result_written(host_function *f, const ir_value *v);
 
 /* ---- emit_host_piece.c ---- */
 /* Whether a block is so long that it is emitted as functions of its own. */
