@@ -17,6 +17,9 @@ typedef enum rt_combine {
 void rt_combine_element(rt_combine how, rt_dtype dtype, char *dst, const char *src);
 /* The same for whole tensors: src broadcasts to dst; they do not overlap. */
 void rt_combine_tensor(rt_combine how, rt_tensor *dst, const rt_tensor *src);
+/* src's elements go to self where index says along dim; src: as large as index, or one element. */
+ts_status rt_scatter_into(rt_tensor *self, int64_t dim, const rt_tensor *index, const rt_tensor *src,
+                          rt_combine how) TS_WARN_UNUSED;
 /* An index wrapped and checked: IndexError with PyTorch's text. */
 ts_status rt_check_index(int64_t index, int64_t size, int dim, int64_t *out) TS_WARN_UNUSED;
 /* Elements of a 0-d or 1-d integer tensor as checked indices into size; freed by the caller. */

@@ -9,6 +9,9 @@
 
 /* Replaces the one -1 of a shape; RuntimeError where it does not hold count elements. */
 ts_status rt_resolve_shape(int64_t *sizes, int rank, int64_t count) TS_WARN_UNUSED;
+/* A view as an operator's result. */
+ts_status rt_alias_out(const rt_tensor *t, int64_t offset, const int64_t *sizes, const int64_t *strides, int rank,
+                       rt_value *out) TS_WARN_UNUSED;
 /* Views; arguments as the operators take them. */
 ts_status rt_permuted(const rt_tensor *t, const int *order, rt_tensor **out) TS_WARN_UNUSED;
 ts_status rt_narrowed(const rt_tensor *t, int dim, int64_t start, int64_t length, int64_t step,
@@ -33,8 +36,9 @@ static inline int64_t rt_clamp_index(int64_t i, int64_t size) {
  * trusted. out is new and contiguous. */
 ts_status rt_gather_maps(const rt_tensor *in, const int64_t *out_sizes, const int64_t *const maps[],
                          rt_tensor **out) TS_WARN_UNUSED;
-/* The kernel of repeat, which tile calls. */
+/* The kernels of repeat, which tile calls, and of as_strided, which as_strided_ calls. */
 ts_status rt_ref_repeat(rt_context *context, const rt_value *args, rt_value *outs);
+ts_status rt_ref_as_strided(rt_context *context, const rt_value *args, rt_value *outs);
 /* Fills with a number in the tensor's dtype. */
 ts_status rt_fill_number(rt_tensor *t, rt_value number) TS_WARN_UNUSED;
 
