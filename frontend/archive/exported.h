@@ -67,9 +67,33 @@ void fe_exported_write_guards(fe_archive *archive, const json_t *argument);
 /* exported_graph.c: nodes as statements; depth counts nested graphs. */
 ts_status fe_exported_write_nodes(fe_archive *archive, const json_t *graph, int indent, int depth)
     TS_WARN_UNUSED;
+/* Begins a statement. */
+ts_buffer *fe_exported_line(fe_archive *archive, int indent);
+/* The name that an output gets, as the target of an assignment. */
+ts_status fe_exported_write_target(fe_archive *archive, const json_t *output, bool *out_is_list, ts_buffer *out)
+    TS_WARN_UNUSED;
+/* exported_region.c: torch.ops.higher_order.NAME. */
+ts_status fe_exported_write_higher_order(fe_archive *archive, const json_t *node, const char *name, int indent,
+                                         int depth) TS_WARN_UNUSED;
+/* exported_argument.c */
+typedef enum fe_exported_kind {
+    FE_EXPORTED_INT,
+    FE_EXPORTED_FLOAT,
+    FE_EXPORTED_BOOL,
+    FE_EXPORTED_STRING,
+    FE_EXPORTED_TENSOR,
+    FE_EXPORTED_OPTIONAL_TENSOR,
+    FE_EXPORTED_SYMBOL
+} fe_exported_kind;
+/* Number i of a node's inputs. */
+const json_t *fe_exported_argument(const json_t *inputs, size_t i);
+/* One plain value, or a symbolic one: {"as_name": ...} or {"as_int": ...}. */
+ts_status fe_exported_write_element(fe_archive *archive, fe_exported_kind kind, const json_t *json, ts_buffer *out)
+    TS_WARN_UNUSED;
 /* An argument as an expression, appended. type: what it is in an annotation; may be NULL. */
 ts_status fe_exported_write_argument(fe_archive *archive, const json_t *argument, ts_buffer *out,
                                      ts_str *out_type) TS_WARN_UNUSED;
+bool fe_exported_is_identifier(const char *s);
 /* A name of the graph as it stands in the text: an identifier, or self's attribute. */
 ts_str fe_exported_name(fe_archive *archive, const char *name);
 void fe_exported_bind(fe_archive *archive, ts_str name, ts_str expression);
