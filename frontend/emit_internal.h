@@ -520,7 +520,7 @@ ir_value *em_iterator(emitter *E, em v, const ast_node *node);
 bool em_is_object_closure(emitter *E, const ast_node *closure);
 void em_make_object_closure(emitter *E, const ast_node *closure);
 
-/* ---- operators (overload.c) ---- */
+/* ---- operators (emit_operator_call.c, overload.c) ---- */
 /* The one name of an operator that has several (aliases.c). */
 ts_str fe_canonical_operator(ts_arena *arena, ts_str name);
 em em_missing_operator(emitter *E, ts_str name, const ast_node *node);
