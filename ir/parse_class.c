@@ -28,6 +28,9 @@ typedef struct class_parts {
 static ts_status read_field(ir_parser *p, class_parts *parts) {
     ir_field f = {0};
     TS_TRY(ir_text_quotable(&p->t, &f.name));
+    for (size_t i = 0; i < parts->field_count; i++)
+        if (ts_str_equal(parts->fields[i].name, f.name))
+            return ir_text_error(&p->t, "a field of another name before this");
     f.name = ts_arena_str(p->m->arena, f.name);
     TS_TRY(ir_text_expect(&p->t, ":"));
     TS_TRY(ir_type_read(&p->t, &f.type));
@@ -53,6 +56,9 @@ static ts_status read_member(ir_parser *p, ir_class *c, class_parts *parts) {
     ts_str name;
     rt_value value, v;
     TS_TRY(ir_text_quotable(&p->t, &name));
+    for (size_t i = 0; i < parts->member_count; i++)
+        if (ts_str_equal(parts->members[i].as.enumeration->name, name))
+            return ir_text_error(&p->t, "a member of another name before this");
     TS_TRY(ir_text_expect(&p->t, "="));
     TS_TRY(ir_read_value(p, &value));
     TS_TRY(rt_enum_make(&c->base, ts_arena_str(p->m->arena, name), value, &v));
@@ -66,6 +72,9 @@ static ts_status read_method(ir_parser *p, ir_class *c) {
     ir_method method = {0};
     ts_str name;
     TS_TRY(ir_text_quotable(&p->t, &method.name));
+    for (size_t i = 0; i < c->method_count; i++)
+        if (ts_str_equal(c->methods[i].name, method.name))
+            return ir_text_error(&p->t, "a method of another name before this");
     method.name = ts_arena_str(p->m->arena, method.name);
     if (ir_text_take(&p->t, "=")) {
         TS_TRY(ir_read_at_name(p, &name));
