@@ -1,7 +1,6 @@
 /* tools/compile_precision.c - what --weights-dtype and --dtype cost, told at compile time: the
  * relative error of the worst layers' weights, and with --example the error of the results: the
  * program is compiled once more in float32, and both are run. */
-#ifdef TS_HAVE_LLVM
 #define _POSIX_C_SOURCE 200809L
 #include "tools/compile_precision.h"
 
@@ -292,6 +291,3 @@ ts_status tsc_precision_results(const tsc_options *options, const tsc_callbacks 
         ts_arena_release(arena);
     return say(callbacks, &text);
 }
-#else
-typedef int tsc_precision_empty; /* a translation unit may not be empty */
-#endif

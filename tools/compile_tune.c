@@ -4,7 +4,6 @@
  * that a slow spell of the machine falls on all. The fastest run of a kernel counts, in two halves of
  * the rounds: a variant wins where both halves say that it is clearly faster. In the end the program
  * of the winners runs against the one without: where that is not faster, nothing is chosen. */
-#ifdef TS_HAVE_LLVM
 #define _POSIX_C_SOURCE 200809L
 #include "tools/compile_tune.h"
 
@@ -496,4 +495,3 @@ ts_status tsc_tune(ir_module *m, ts_arena *arena, const cg_options *options, con
         close_candidate(&t->candidates[i]);
     return status;
 }
-#endif
