@@ -156,22 +156,49 @@ int lw_channel_bias(lowering *l, int node, ir_value *bias) {
     return b < 0 ? -1 : kn_op2(K, KN_add, node, b);
 }
 
+/* The filters of a convolution: constant floats, or where an input of the kernel has them. */
+typedef struct filters {
+    ir_value *value;
+    const float *constant; /* or NULL */
+    int buffer;
+    ir_strided strided;
+} filters;
+
+static bool find_filters(lowering *l, ir_value *weight, filters *out) {
+    *out = (filters){.value = weight};
+    if (!weight || (out->constant = lw_constant_floats(l, weight)))
+        return weight != NULL;
+    for (int d = 0; d < weight->type->rank; d++)
+        if (!rt_dim_is_constant(weight->type->dims[d]))
+            return false;
+    return lw_source(l, weight, &out->buffer, &out->strided);
+}
+
 /* weight [C, 1, kh, kw] as [kh][kw][C]: the sum over the window runs along channels in vectors. */
-static ts_status depthwise(lowering *l, const lw_window *w, const float *weight, int64_t channels,
+static ts_status depthwise(lowering *l, const lw_window *w, const filters *f, int64_t channels,
                            ir_value *bias) {
     int64_t taps = w->kernel[0] * w->kernel[1];
-    float *packed = ts_arena_array(l->unit->arena, (size_t)(taps * channels) + 1, sizeof *packed);
-    for (int64_t c = 0; c < channels; c++)
-        for (int64_t t = 0; t < taps; t++)
-            packed[t * channels + c] = weight[c * taps + t];
     int x = lw_window_nest(l, w);
     kn_access a;
     memset(&a, 0, sizeof a);
-    a.buffer = kn_add_constant(K, packed, (size_t)(taps * channels) * sizeof *packed);
     a.element = RT_float32;
-    a.strides[3] = w->kernel[1] * channels;
-    a.strides[4] = channels;
-    a.strides[5] = 1;
+    if (f->constant) {
+        float *packed = ts_arena_array(l->unit->arena, (size_t)(taps * channels) + 1, sizeof *packed);
+        for (int64_t c = 0; c < channels; c++)
+            for (int64_t t = 0; t < taps; t++)
+                packed[t * channels + c] = f->constant[c * taps + t];
+        a.buffer = kn_add_constant(K, packed, (size_t)(taps * channels) * sizeof *packed);
+        a.strides[3] = w->kernel[1] * channels;
+        a.strides[4] = channels;
+        a.strides[5] = 1;
+    } else {
+        const ir_strided *s = &f->strided;
+        a.buffer = f->buffer;
+        a.offset = s->offset;
+        a.strides[3] = s->rank == 4 ? s->strides[2] : 0;
+        a.strides[4] = s->strides[s->rank - 1];
+        a.strides[5] = s->strides[0];
+    }
     int product = kn_op2(K, KN_mul, x, kn_load(K, &a));
     l->anchor_node = lw_channel_bias(l, kn_reduce(K, KN_RED_SUM, product), bias);
     if (l->anchor_node < 0)
@@ -317,6 +344,43 @@ static int choose_winograd(const lowering *l, const kn_contraction *c, rt_dim im
     return tile;
 }
 
+/* Whether the terms of the sum, in the order at hand, lie in constant steps of run-time filters. */
+static bool has_even_terms(lowering *l, const ir_strided *s, rt_dim *out_step) {
+    const kn_contraction *c = &K->contraction;
+    int last = s->rank - 1;
+    rt_dim strides[3] = {s->strides[1], last > 2 ? s->strides[2] : 0, s->strides[last]};
+    int64_t terms[3] = {c->term_c, c->term_h, c->term_w}, sizes[3] = {c->channels, c->kernel_h, c->kernel_w};
+    *out_step = 0;
+    for (int i = 0; i < 3; i++)
+        if (sizes[i] > 1 && terms[i] == 1)
+            *out_step = strides[i];
+    for (int i = 0; i < 3; i++)
+        if (sizes[i] > 1 && !kn_dim_same(K, strides[i], kn_dim_mul(K, *out_step, terms[i])))
+            return false;
+    return true;
+}
+
+/* Run-time filters are a matrix for each group as they lie; where their terms are in another order than
+ * the left side's, that one is copied in theirs. */
+static ts_status read_filters(lowering *l, const filters *f, bool interleaved, int group_dim, int out_dim) {
+    kn_contraction *c = &K->contraction;
+    const ir_strided *s = &f->strided;
+    lw_order_terms(c, interleaved);
+    if (!has_even_terms(l, s, &c->right_k)) {
+        c->left_kind = KN_LEFT_PACKED;
+        lw_order_terms(c, false);
+        if (!has_even_terms(l, s, &c->right_k))
+            return lw_unsupported(l, "filters whose elements are apart");
+    }
+    c->right.buffer = f->buffer;
+    c->right.element = RT_float32;
+    c->right.offset = s->offset;
+    c->right.strides[out_dim] = s->strides[0];
+    if (group_dim >= 0)
+        c->right.strides[group_dim] = kn_dim_mul(K, s->strides[0], K->dims[out_dim].size);
+    return NULL;
+}
+
 ts_status lw_convolution(lowering *l) {
     if (lw_is_transposed(l))
         return lw_transposed(l);
@@ -325,13 +389,13 @@ ts_status lw_convolution(lowering *l) {
     memset(&w, 0, sizeof w);
     TS_TRY(lw_open_window(l, ir_core_operand(l->ir, op, "input"), &w));
     ir_value *weight = ir_core_operand(l->ir, op, "weight"), *bias = ir_core_operand(l->ir, op, "bias");
-    const float *filters = weight ? lw_constant_floats(l, weight) : NULL;
+    filters f;
     int64_t groups = 1;
     const ir_value *g = ir_core_operand(l->ir, op, "groups");
-    if (!filters || !lw_int_pair(l, "stride", w.spatial, 1, w.stride) ||
+    if (!find_filters(l, weight, &f) || !lw_int_pair(l, "stride", w.spatial, 1, w.stride) ||
         !lw_int_pair(l, "padding", w.spatial, 0, w.padding) ||
         !lw_int_pair(l, "dilation", w.spatial, 1, w.dilation) || (g && !ir_const_int(g, &groups)))
-        return lw_unsupported(l, "a convolution whose weights or window are not constant");
+        return lw_unsupported(l, "a convolution whose filters' sizes or window are not constant");
     const ir_type *wt = weight->type;
     w.kernel[0] = w.spatial == 2 ? wt->dims[2] : 1;
     w.kernel[1] = wt->dims[wt->rank - 1];
@@ -343,7 +407,7 @@ ts_status lw_convolution(lowering *l) {
         return lw_unsupported(l, "an odd convolution");
     int64_t out = out_all / groups, taps = w.kernel[0] * w.kernel[1];
     if (groups > 1 && in == 1 && out == 1)
-        return depthwise(l, &w, filters, w.channels, bias);
+        return depthwise(l, &w, &f, w.channels, bias);
     kn_contraction *c = &K->contraction;
     c->is_on = true;
     lw_space_of_images(l);
@@ -393,23 +457,25 @@ ts_status lw_convolution(lowering *l) {
         c->left_kind = KN_LEFT_CONVOLUTION;
     else
         c->left_kind = lw_may_copy_lines(c, &interleaved) ? KN_LEFT_LINES : KN_LEFT_PACKED;
-    c->winograd = choose_winograd(l, c, w.batch, groups, out);
+    c->winograd = f.constant ? choose_winograd(l, c, w.batch, groups, out) : 0;
     c->images = 1;
     kn_format format = KN_FLOAT32;
-    if (!c->winograd)
+    if (f.constant && !c->winograd)
         format = lw_convolution_format(l, &(kn_matrices){.k = in * taps, .n = out, .count = groups});
     lw_order_terms(c, interleaved);
     int64_t each = 0;
-    if (c->winograd)
-        pack_winograd(l, filters, out);
+    if (!f.constant)
+        TS_TRY(read_filters(l, &f, interleaved, gd, o));
+    else if (c->winograd)
+        pack_winograd(l, f.constant, out);
     else
-        each = pack_filters(l, weight, filters, groups, out, &w, format);
+        each = pack_filters(l, weight, f.constant, groups, out, &w, format);
     if (is_matrix) {
         c->left.strides[oh] = w.h_stride;
         c->left.strides[ow] = w.w_stride;
         c->kernel_h = c->kernel_w = 0;
     }
-    if (gd >= 0)
+    if (gd >= 0 && f.constant)
         c->right.strides[gd] = each;
     if (has_rows && !is_matrix) {
         float *zeros = ts_arena_array(l->unit->arena, (size_t)in, sizeof *zeros);

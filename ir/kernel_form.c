@@ -359,6 +359,13 @@ static bool integer_fits(ir_module *m, const ir_op *op, ir_anchor a) {
            const_ints(m, op, "dilation") && x->type->dims[1] == w->type->dims[1] * groups;
 }
 
+static bool has_constant_sizes(const ir_type *t) {
+    for (int d = 0; d < t->rank; d++)
+        if (!rt_dim_is_constant(t->dims[d]))
+            return false;
+    return true;
+}
+
 static bool convolution_fits(ir_module *m, const ir_op *op) {
     const ir_value *x = ir_core_operand(m, op, "input"), *w = ir_core_operand(m, op, "weight");
     const ir_value *transposed = ir_core_operand(m, op, "transposed");
@@ -366,11 +373,13 @@ static bool convolution_fits(ir_module *m, const ir_op *op) {
     ts_str name = rt_op_name(op->core);
     bool is_transposed = same_name(name, "conv_transpose1d") || same_name(name, "conv_transpose2d.input");
     int64_t g;
-    if (!is_float_matrix(x) || !is_const_tensor(w) || !is_float_matrix(w) ||
+    if (!is_float_matrix(x) || !is_float_matrix(w) ||
         w->type->rank != x->type->rank || x->type->rank < 3 || x->type->rank > 4 ||
         !rt_dim_is_constant(x->type->dims[1]) || !optional_floats(ir_core_operand(m, op, "bias")))
         return false;
     if (transposed && !ir_const_bool(transposed, &is_transposed))
+        return false;
+    if (!is_const_tensor(w) && (is_transposed || !has_constant_sizes(w->type)))
         return false;
     return groups && ir_const_int(groups, &g) && g >= 1 && const_ints(m, op, "stride") &&
            const_ints(m, op, "padding") && const_ints(m, op, "dilation") &&

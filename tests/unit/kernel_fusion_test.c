@@ -448,25 +448,31 @@ START_TEST(convolution_shapes) {
     const convolution_case *c = &convolution_cases[_i];
     int oh = (c->h + 2 * c->pad - c->dilation * (c->kh - 1) - 1) / c->stride + 1;
     int ow = (c->w + 2 * c->pad - c->dilation * (c->kw - 1) - 1) / c->stride + 1;
-    for (int channels_last = 0; channels_last < 2; channels_last++) {
-        char text[2000], first[400] = "", result[64];
+    for (int form = 0; form < 4; form++) {
+        bool channels_last = form & 1, is_given = form & 2; /* filters at run time, which a kernel scales */
+        char text[2000], first[400] = "", result[64], filters[64], weight[200];
         if (channels_last)
             snprintf(first, sizeof first,
                      "  %%v = const @v_%d_%d_1_1 : float32[%d,%d,1,1]\n"
                      "  %%m = conv2d(%%x, %%v, none, [1, 1], [0, 0], [1, 1], 1) : float32[%d,%d,%d,%d]\n",
                      c->in, c->in, c->in, c->in, c->images, c->in, c->h, c->w);
+        snprintf(filters, sizeof filters, "float32[%d,%d,%d,%d]", c->out, c->in / c->groups, c->kh, c->kw);
+        if (is_given)
+            snprintf(weight, sizeof weight, "mul.Scalar(%%u, 0.17)");
+        else
+            snprintf(weight, sizeof weight, "const @w_%d_%d_%d_%d", c->out, c->in / c->groups, c->kh, c->kw);
         snprintf(result, sizeof result, "float32[%d,%d,%d,%d]", c->images, c->out, oh, ow);
         const char *gelu = strcmp(c->after, "gelu") == 0 ? ", \"none\"" : "";
         int length = snprintf(
             text, sizeof text,
-            "func @forward(%%x: float32[%d,%d,%d,%d]) -> %s entry {\n%s"
-            "  %%w = const @w_%d_%d_%d_%d : float32[%d,%d,%d,%d]\n"
+            "func @forward(%%x: float32[%d,%d,%d,%d], %%u: %s) -> %s entry {\n%s"
+            "  %%w = %s : %s\n"
             "  %%b = const @b_%d : float32[%d]\n"
             "  %%a = conv2d(%%%s, %%w, %%b, [%d, %d], [%d, %d], [%d, %d], %d) : %s\n"
             "  %%r = %s(%%a%s) : %s\n"
             "  return %%r\n}\n",
-            c->images, c->in, c->h, c->w, result, first, c->out, c->in / c->groups, c->kh, c->kw,
-            c->out, c->in / c->groups, c->kh, c->kw, c->out, c->out, channels_last ? "m" : "x",
+            c->images, c->in, c->h, c->w, filters, result, first, weight, filters, c->out, c->out,
+            channels_last ? "m" : "x",
             c->stride, c->stride, c->pad, c->pad, c->dilation, c->dilation, c->groups, result,
             c->after, gelu, result);
         ck_assert_int_lt(length, (int)sizeof text);
@@ -475,11 +481,11 @@ START_TEST(convolution_shapes) {
          * direct sums of hundreds of products below 1e-6. */
         double deviation = 0.5 * sqrt(c->kh * c->kw * c->in / c->groups) *
                            (channels_last ? 0.29 * sqrt(c->in) : 1);
-        bool by_transforms = channels_last && c->in >= 16 && c->groups == 1 && c->kh == 3 &&
+        bool by_transforms = channels_last && !is_given && c->in >= 16 && c->groups == 1 && c->kh == 3 &&
                              c->stride == 1;
         double tolerance = 1e-6 * 4 * deviation;
         tolerance = tolerance < 1e-5 ? 1e-5 : tolerance;
-        check_text_with(text, 1 + channels_last, tolerance, 0, true);
+        check_text_with(text, 1 + channels_last + is_given, tolerance, 0, true);
         if (by_transforms)
             check_text(text, 1 + channels_last, 4 * tolerance, 0);
     }
