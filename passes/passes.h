@@ -14,6 +14,7 @@ typedef struct pass_target {
     bool is_gpu;
     int opt_level; /* 0..3 */
     bool fast_math;
+    bool rounds_weights;  /* constant weights are rounded where they are packed */
     rt_dtype table_dtype; /* of embeddings: int8 or bfloat16; any other leaves them */
 } pass_target;
 

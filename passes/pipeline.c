@@ -62,6 +62,7 @@ static const char *const order[] = {
     "infer_types",       /* on the guarded paths */
     "expand_composites", /* nothing looks for whole cells or attention any more */
     "fold_embedding", /* products that cells were made of, too */
+    "fold_gates",      /* while products and convolutions are operators */
     "round_embedding", /* of the tables that are left; its product joins kernels */
     "fuse", /* from here on for one target */
     "eliminate_dead",
