@@ -127,8 +127,9 @@ static const ir_type *generic(fe_context *fe, fe_scope *scope, const ast_node *n
     if (is_one_of(p, "Dict") || is_one_of(p, "dict") || is_one_of(p, "Mapping") ||
         is_one_of(p, "OrderedDict") || is_one_of(p, "MutableMapping"))
         return count == 2 ? ir_type_dict(m, types[0], types[1]) : refuse(fe, node, "this dict type");
-    if (is_one_of(p, "Set") || is_one_of(p, "set") || is_one_of(p, "FrozenSet") || is_one_of(p, "frozenset") ||
-        is_one_of(p, "MutableSet") || is_one_of(p, "AbstractSet"))
+    if (is_one_of(p, "FrozenSet") || is_one_of(p, "frozenset"))
+        return count == 1 ? ir_type_dict(m, types[0], ir_type_tuple(m, NULL, 0, NULL)) : refuse(fe, node, "this set type");
+    if (is_one_of(p, "Set") || is_one_of(p, "set") || is_one_of(p, "MutableSet") || is_one_of(p, "AbstractSet"))
         return count == 1 ? ir_type_dict(m, types[0], ir_type_simple(m, IR_NONE)) : refuse(fe, node, "this set type");
     if (is_one_of(p, "Optional"))
         return count == 1 ? ir_type_optional(m, types[0]) : refuse(fe, node, "this Optional");

@@ -129,6 +129,10 @@ static bool object_attribute(emitter *E, ir_value *object, ts_str name, const as
         *out = em_binding(E, (fe_binding){.kind = FE_CLASS, .class_ = class_});
         return true;
     }
+    if (ts_str_is(name, "__dict__") && c->base.kind == RT_CLASS_PLAIN) {
+        *out = em_vars(E, object, node);
+        return true;
+    }
     rt_value fixed;
     if (fe_static_attribute(E->fe, c, name, &fixed)) { /* a function, a list of functions */
         *out = em_of_value(E, fixed);
@@ -471,8 +475,8 @@ static bool find_attribute(emitter *E, em object, ts_str name, const ast_node *n
             *out = object;
             return true;
         }
-        if (ts_str_is(name, "args")) {
-            *out = em_exception_arguments(E, object, node);
+        if (ts_str_is(name, "args") || ts_str_is(name, "__cause__")) {
+            *out = ts_str_is(name, "args") ? em_exception_arguments(E, object, node) : em_cause_of(E, object, node);
             return true;
         }
         return false;
@@ -490,6 +494,10 @@ static bool find_attribute(emitter *E, em object, ts_str name, const ast_node *n
     }
     if (em_is_exception(v->type) && ts_str_is(name, "args")) {
         *out = em_exception_arguments(E, em_value(v), node);
+        return true;
+    }
+    if (em_is_exception(v->type) && ts_str_is(name, "__cause__")) {
+        *out = em_cause_of(E, em_value(v), node);
         return true;
     }
     return value_attribute(E, v, name, node, out);
@@ -581,7 +589,7 @@ typedef struct wanted {
     const ir_type *type; /* or */
     fe_class *class_;
     ir_kind kind; /* bare list, dict, tuple */
-    bool by_kind;
+    enum { WANTED_TYPE, WANTED_KIND, WANTED_SET, WANTED_FROZEN } by_kind;
 } wanted;
 
 static size_t wanted_types(emitter *E, const ast_node *node, wanted *out, size_t max) {
@@ -605,6 +613,11 @@ static size_t wanted_types(emitter *E, const ast_node *node, wanted *out, size_t
         return 1;
     }
     if (b.kind == FE_NAME) {
+        bool is_set = ts_str_is(b.path, "builtins.set");
+        if (is_set || ts_str_is(b.path, "builtins.frozenset")) {
+            *out = (wanted){.by_kind = is_set ? WANTED_SET : WANTED_FROZEN};
+            return 1;
+        }
         static const struct { const char *path; ir_kind kind; } kinds[] = {
             {"builtins.list", IR_LIST}, {"builtins.dict", IR_DICT}, {"builtins.tuple", IR_TUPLE},
             {"typing.List", IR_LIST}, {"typing.Dict", IR_DICT}, {"typing.Tuple", IR_TUPLE},
@@ -612,7 +625,7 @@ static size_t wanted_types(emitter *E, const ast_node *node, wanted *out, size_t
             {"archive.list", IR_LIST}};
         for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
             if (ts_str_is(b.path, kinds[i].path)) {
-                *out = (wanted){.by_kind = true, .kind = kinds[i].kind};
+                *out = (wanted){.by_kind = WANTED_KIND, .kind = kinds[i].kind};
                 return 1;
             }
     }
@@ -637,8 +650,10 @@ static int holds(const ir_type *have, const wanted *w) {
     }
     if (have->kind == IR_ANY)
         return -1;
+    if (w->by_kind == WANTED_SET || w->by_kind == WANTED_FROZEN)
+        return em_is_set_type(have) && em_is_frozen_type(have) == (w->by_kind == WANTED_FROZEN);
     if (w->by_kind)
-        return have->kind == w->kind || (w->kind == IR_DICT && em_class_has_method(have, "as_python"));
+        return (have->kind == w->kind && !em_is_set_type(have)) || (w->kind == IR_DICT && em_class_has_method(have, "as_python"));
     if (ir_type_is_subtype(have, w->type))
         return !(w->type->kind == IR_NUMBER && have->kind == IR_BOOL) || true;
     if (w->type->kind == IR_INT && have->kind == IR_BOOL)
@@ -668,6 +683,17 @@ em_condition em_is_instance(emitter *E, const ast_node *node, const ast_node *su
                             const ast_node *types) {
     em_condition unknown = {.known = -1};
     em v = em_expression(E, subject, NULL);
+    const ir_type *optional = v.kind == EM_VALUE && v.value->type->kind == IR_OPTIONAL ? v.value->type->args[0] : NULL;
+    if (optional && em_is_exception(optional) && !em_is_object_exception(fe_class_of(optional->class_))) { /* a cause */
+        em_condition c = {.known = -1};
+        em_choice choice;
+        em_choose(E, &choice, em_row(E, "__is__", node, 2, v.value, ir_build_none(&E->b)));
+        em_choose_other(E, &choice, ir_build_bool(&E->b, false));
+        em plain = em_plain_exception(E, em_value(em_cast(E, v.value, optional)), node);
+        c.value = em_choose_end(E, &choice, em_exception_test(E, plain, types), node);
+        note_fact(E, &c.if_true, subject, optional);
+        return c;
+    }
     if (v.kind == EM_VALUE && em_is_exception(v.value->type) && !em_is_object_exception(fe_class_of(v.value->type->class_)))
         v = em_plain_exception(E, v, node);
     if (v.kind == EM_EXCEPTION)

@@ -42,6 +42,8 @@ static em builtin_int(emitter *E, em_arguments *args, const ast_node *node) {
         return em_value(v);
     if (em_class_has_method(v->type, "__int__"))
         return em_call_method0(E, v, "__int__", NULL, 0, node);
+    if (em_class_has_method(v->type, "__index__"))
+        return em_value(em_index_of(E, v, node));
     return em_value(em_op(E, "Int", node, 1, v));
 }
 
@@ -69,6 +71,7 @@ static em builtin_float(emitter *E, em_arguments *args, const ast_node *node) {
     }
     if (em_class_has_method(v->type, "__float__"))
         return em_call_method0(E, v, "__float__", NULL, 0, node);
+    v = em_index_of(E, v, node);
     return em_value(em_op(E, "Float", node, 1, v));
 }
 
@@ -341,7 +344,9 @@ static em python_builtin(emitter *E, ts_str name, em_arguments *args, const ast_
             return em_value(list);
         return (em){.kind = EM_VALUE, .value = is_fresh ? list : em_row(E, "list.t", node, 1, list), .is_tuple = true};
     }
-    if (IS("set") || IS("frozenset")) {
+    if (IS("frozenset"))
+        return em_frozen_set(E, args, node, hint);
+    if (IS("set")) {
         if (args->count)
             return em_value(em_set_from(E, args->items[0].v, node, hint));
         const ir_type *t = ir_type_dict(E->m, em_simple(E, IR_INT), em_simple(E, IR_NONE));
@@ -387,10 +392,14 @@ static em python_builtin(emitter *E, ts_str name, em_arguments *args, const ast_
     }
     if (IS("type") && args->count == 1) {
         em v = args->items[0].v;
+        if (v.kind == EM_VALUE && v.value->type->kind == IR_OPTIONAL && em_is_exception(v.value->type->args[0]))
+            v.value = em_check_cast(E, v.value, v.value->type->args[0]);
         if (v.kind == EM_VALUE && em_is_exception(v.value->type))
             v = em_plain_exception(E, v, node);
         if (v.kind == EM_VALUE && em_is_set_type(v.value->type))
-            return em_binding(E, (fe_binding){.kind = FE_NAME, .path = TS_STR("builtins.set")});
+            return em_binding(E, (fe_binding){.kind = FE_NAME, .path = em_is_frozen_type(v.value->type)
+                                                                           ? TS_STR("builtins.frozenset")
+                                                                           : TS_STR("builtins.set")});
         if (v.kind == EM_VALUE && v.value->type->kind == IR_CLASS && fe_class_of(v.value->type->class_) &&
             fe_class_of(v.value->type->class_)->has_subclasses)
             return class_at_run_time(E, v.value, node);
@@ -409,7 +418,7 @@ static em python_builtin(emitter *E, ts_str name, em_arguments *args, const ast_
         for (size_t i = 0; x && i < sizeof types / sizeof *types; i++)
             if (x->type->kind == types[i].kind)
                 return em_binding(E, (fe_binding){.kind = FE_NAME, .path = ts_str_of(types[i].path)});
-        if (x && is_plain_union(x->type)) { /* its __name__ is asked */
+        if (x && (x->type->kind == IR_NUMBER || is_plain_union(x->type))) { /* its __name__ is asked */
             em out = {.kind = EM_EXCEPTION, .keys = TS_NEW_ARRAY(E->arena, ir_value *, 1)};
             em given = em_value(x);
             out.keys[0] = em_ir(E, em_call_python(E, "builtins.type_name", &given, 1, node), node, NULL);
@@ -428,18 +437,19 @@ static em python_builtin(emitter *E, ts_str name, em_arguments *args, const ast_
         args->items[1].v.binding->kind == FE_CLASS)
         return em_value(ir_build_bool(&E->b, fe_class_is_a(args->items[0].v.binding->class_,
                                                            args->items[1].v.binding->class_)));
-    if (IS("setattr") && args->count == 3) {
-        ir_value *text = em_argument_ir(E, args, 1, node);
-        rt_value c;
-        if (text && ir_const_value(text, &c) && c.tag == RT_TAG_STR) {
-            em_store_attribute(E, args->items[0].v, ts_arena_str(E->arena, rt_str_text(c.as.str)), args->items[2].v, NULL, node);
-            return em_value(ir_build_none(&E->b));
-        }
-    }
+    if (IS("setattr") && args->count == 3)
+        return em_setattr(E, args, node);
+    if (IS("vars") && args->count == 1 && args->items[0].v.kind == EM_VALUE)
+        return em_vars(E, args->items[0].v.value, node);
     if (IS("callable"))
         return em_value(ir_build_bool(&E->b, args->count && args->items[0].v.kind != EM_VALUE));
     if (IS("id") && args->count == 1)
         return em_operator(E, TS_STR("prim_id"), args, node);
+    if (IS("hash") && args->count == 1 && args->items[0].v.kind == EM_VALUE &&
+        em_class_has_method(args->items[0].v.value->type, "__hash__"))
+        return em_call_method0(E, args->items[0].v.value, "__hash__", NULL, 0, node);
+    if ((IS("hex") || IS("oct") || IS("bin") || IS("chr")) && args->count == 1 && args->items[0].v.kind == EM_VALUE)
+        args->items[0].v = em_value(em_index_of(E, args->items[0].v.value, node));
     if (IS("divmod") || IS("ord") || IS("chr") || IS("hex") || IS("oct") || IS("bin") || IS("hash"))
         return em_operator(E, name, args, node);
     em found = em_python_path(E, ts_arena_format(E->arena, "builtins.%.*s", TS_STR_ARG(name)), args, node, hint, known);

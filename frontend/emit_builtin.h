@@ -36,6 +36,8 @@ em em_slice_object(emitter *E, ir_value *const parts[3], const ast_node *node);
 void em_slice_parts(emitter *E, ir_value *slice, ir_value *out[3], const ast_node *node);
 bool em_is_slice(const ir_type *t);
 em em_getattr(emitter *E, const ast_node *node, bool has, const ir_type *hint); /* and hasattr */
+em em_setattr(emitter *E, em_arguments *args, const ast_node *node);
+em em_vars(emitter *E, ir_value *object, const ast_node *node); /* emit_dataclass.c */
 em em_call_python(emitter *E, const char *path, em *args, size_t count, const ast_node *node);
 em em_python_path(emitter *E, ts_str path, em_arguments *args, const ast_node *node, const ir_type *hint,
                   bool *out_known);

@@ -506,9 +506,13 @@ em em_builtin_dict(emitter *E, em_arguments *args, const ast_node *node, const i
             if (!x)
                 return em_error();
         }
+        bool is_pairs = x->type->kind == IR_LIST && x->type->args[0]->kind == IR_TUPLE && x->type->args[0]->arg_count == 2;
+        if (is_pairs && em_has_own_equality(x->type->args[0]->args[0], 8)) {
+            em pairs = em_value(x);
+            return em_call_python(E, "builtins.dict_by_keys", &pairs, 1, node);
+        }
         dict = em_op(E, "dict", node, 1, x);
-        if (dict && x->type->kind == IR_LIST && x->type->args[0]->kind == IR_TUPLE &&
-            x->type->args[0]->arg_count == 2)
+        if (dict && is_pairs)
             dict->type = ir_type_dict(E->m, x->type->args[0]->args[0], x->type->args[0]->args[1]);
     }
     ir_value **items = TS_NEW_ARRAY(E->arena, ir_value *, 2 * args->count + 1);

@@ -7,6 +7,7 @@ typedef struct comprehension {
     ir_value *result;
     bool has_type; /* the result's type is settled */
     const ir_type *hint;
+    em cell; /* holds variables that lambdas share, or an error */
 } comprehension;
 
 static void push_local(emitter *E, ts_str name, em v) {
@@ -74,16 +75,20 @@ static void add_element(emitter *E, comprehension *c) {
     const ast_node *node = c->node;
     if (node->kind == AST_DICT_COMP || node->kind == AST_SET_COMP) {
         const ir_type *h = c->hint;
-        ir_value *k = em_expression_ir(E, node->left, h ? h->args[0] : NULL);
+        ir_value *k = em_ir(E, em_key(E, em_expression(E, node->left, h ? h->args[0] : NULL), node), node, h ? h->args[0] : NULL);
         ir_value *v = node->kind == AST_SET_COMP
                           ? ir_build_none(&E->b)
                           : em_expression_ir(E, node->right, h ? h->args[1] : NULL);
         if (!k || !v)
             return;
-        if (!c->has_type)
-            c->result->type = ir_type_dict(E->m, ir_type_forget(E->m, k->type), ir_type_forget(E->m, v->type));
+        const ir_type *key_type = ir_type_forget(E->m, k->type);
+        if (!c->has_type && node->kind == AST_DICT_COMP && v->type->kind == IR_NONE)
+            c->result->type = em_open_dict(E, c->result, key_type, node);
+        else if (!c->has_type)
+            c->result->type = ir_type_dict(E->m, key_type, ir_type_forget(E->m, v->type));
         c->has_type = true;
         v = em_coerce(E, v, c->result->type->args[1], 0, node, "the value");
+        k = em_same_key(E, c->result, k, node);
         em_op(E, "_set_item", node, 3, c->result, k, em_cast(E, v, c->result->type->args[1]));
         return;
     }
@@ -149,8 +154,11 @@ static void each(emitter *E, em item, void *user) {
     comprehension *c = user;
     const ast_node *part = c->node->list.items[c->level];
     size_t saved = E->local_count;
-    if (bind_target(E, part->left, item))
+    if (bind_target(E, part->left, item)) {
+        if (c->cell.kind == EM_VALUE)
+            em_comp_share(E, c->cell, c->node, saved);
         conditions(E, c, part, 0);
+    }
     E->local_count = saved;
 }
 
@@ -167,7 +175,9 @@ static void run_level(emitter *E, comprehension *c) {
 }
 
 em em_comprehension(emitter *E, const ast_node *node, const ir_type *hint) {
-    comprehension c = {.node = node};
+    comprehension c = {0};
+    size_t locals = E->local_count;
+    c.node = node->kind == AST_GENERATOR ? node : em_comp_with_cell(E, node, &c.cell);
     ir_kind kind = node->kind == AST_DICT_COMP || node->kind == AST_SET_COMP ? IR_DICT : IR_LIST;
     if (hint && hint->kind == IR_OPTIONAL)
         hint = hint->args[0];
@@ -186,6 +196,7 @@ em em_comprehension(emitter *E, const ast_node *node, const ir_type *hint) {
     run_level(E, &c);
     bool failed = E->failed;
     E->failed = failed || failed_before;
+    E->local_count = locals;
     return failed ? em_error() : em_value(c.result);
 }
 
@@ -213,7 +224,8 @@ ir_value *em_to_str(emitter *E, em v, const ast_node *node) {
         em r = em_call_method0(E, x, method, NULL, 0, node);
         return r.kind == EM_VALUE ? r.value : NULL;
     }
-    if (x->type->kind == IR_OPTIONAL && em_class_has_method(x->type->args[0], "__str__")) {
+    if (x->type->kind == IR_OPTIONAL &&
+        (em_class_has_method(x->type->args[0], "__str__") || em_is_exception(x->type->args[0]))) {
         em_choice choice;
         em_choose(E, &choice, em_row(E, "__is__", node, 2, x, ir_build_none(&E->b)));
         em_choose_other(E, &choice, ir_build_str(&E->b, TS_STR("None")));

@@ -170,7 +170,10 @@ static bool learn_init(emitter *E, fe_function *init, em_arguments *args, const 
         ir_value **items;
         size_t count;
         bool is_empty = em_is_list_literal(v, &items, &count) && !count;
-        bool is_plain = !types[at] && (ir_type_is_subtype(t, ir_type_any_tensor(E->m)) || is_empty);
+        bool is_plain = !types[at] && ir_type_is_subtype(t, ir_type_any_tensor(E->m));
+        const ir_type *open = ir_type_list(E->m, ir_type_any_tensor(E->m)); /* [] of nobody knows what yet */
+        if (types[at] == open && t != open && t->kind == IR_LIST)
+            types[at] = NULL;
         if (is_plain || (types[at] && (ir_type_is_subtype(t, types[at]) || is_empty)))
             continue;
         if (!types[at] && p->items[at].default_value && p->items[at].default_value->kind != AST_NONE)

@@ -112,22 +112,24 @@ static bool is_dataclass_value(em v) {
     return c && c->is_dataclass;
 }
 
-static em as_dict(emitter *E, ir_value *object, const ast_node *node, bool is_tuple) {
+typedef enum fields_as { AS_DICT, AS_TUPLE, AS_VARS } fields_as;
+
+static em as_dict(emitter *E, ir_value *object, const ast_node *node, fields_as how) {
     const ir_class *c = object->type->class_;
     em *items = TS_NEW_ARRAY(E->arena, em, c->field_count + 1);
     ir_value **pairs = TS_NEW_ARRAY(E->arena, ir_value *, 2 * c->field_count + 1);
     const ir_type *type = NULL;
     for (size_t i = 0; i < c->field_count; i++) {
         em v = em_value(field_of(E, object, &c->fields[i]));
-        if (object->type->kind == IR_CLASS && is_dataclass_value(v))
-            v = as_dict(E, v.value, node, is_tuple);
+        if (how != AS_VARS && object->type->kind == IR_CLASS && is_dataclass_value(v))
+            v = as_dict(E, v.value, node, how);
         items[i] = v;
         pairs[2 * i] = ir_build_str(&E->b, c->fields[i].name);
         pairs[2 * i + 1] = em_ir(E, v, node, NULL);
         const ir_type *t = ir_type_forget(E->m, pairs[2 * i + 1]->type);
         type = type ? ir_type_join(E->m, type, t) : t;
     }
-    if (is_tuple)
+    if (how == AS_TUPLE)
         return (em){.kind = EM_TUPLE, .items = items, .count = c->field_count};
     for (size_t i = 0; i < c->field_count; i++)
         pairs[2 * i + 1] = em_cast(E, pairs[2 * i + 1], type);
@@ -135,11 +137,19 @@ static em as_dict(emitter *E, ir_value *object, const ast_node *node, bool is_tu
                                ir_type_dict(E->m, em_simple(E, IR_STR), type ? type : em_simple(E, IR_INT))));
 }
 
+/* vars(object), object.__dict__: what the attributes are now. */
+em em_vars(emitter *E, ir_value *object, const ast_node *node) {
+    if (object->type->kind == IR_CLASS && object->type->class_->base.kind == RT_CLASS_PLAIN)
+        return as_dict(E, object, node, AS_VARS);
+    EM_UNSUPPORTED(E, node, "vars() of %s is not supported yet", em_type_text(E, object->type));
+    return em_error();
+}
+
 /* _replace(), _asdict() of a named tuple. */
 em em_named_tuple_method(emitter *E, ir_value *tuple, ts_str name, const em_arguments *args, const ast_node *node) {
     const ir_class *c = tuple->type->class_;
     if (ts_str_is(name, "_asdict"))
-        return as_dict(E, tuple, node, false);
+        return as_dict(E, tuple, node, AS_DICT);
     em_arguments all = {0};
     for (size_t i = 0; i < c->field_count; i++) {
         em_argument a = {.name = c->fields[i].name, .node = node, .v = em_value(field_of(E, tuple, &c->fields[i]))};
@@ -198,7 +208,7 @@ bool em_call_dataclasses(emitter *E, ts_str path, em_arguments *args, const ast_
         return false;
     ir_value *object = args->items[0].v.value;
     if (!replace) {
-        *out = as_dict(E, object, node, tuple);
+        *out = as_dict(E, object, node, tuple ? AS_TUPLE : AS_DICT);
         return true;
     }
     const ir_class *c = object->type->class_;

@@ -22,6 +22,13 @@ void em_note_empty(emitter *E, const ir_value *v, const ast_node *node) {
         fe_map_set(E->arena, &E->empty_displays, pointer_key(E, v->def), (void *)(uintptr_t)node);
 }
 
+/* The type of a dict that was made with None for its values: what is put in later says what else they may be. */
+const ir_type *em_open_dict(emitter *E, const ir_value *dict, const ir_type *key, const ast_node *node) {
+    const ir_type *t = em_empty_type(E, node, ir_type_dict(E->m, key, ir_type_any_tensor(E->m)));
+    em_note_empty(E, dict, node);
+    return ir_type_dict(E->m, t->args[0], ir_type_optional(E->m, t->args[1]));
+}
+
 static bool retype(emitter *E, const ir_value *v, const ir_type *want, int depth);
 
 /* The items that a list was made of and those appended to it. */

@@ -136,7 +136,7 @@ static const char arguments_name[] = "raised arguments";
 /* Arguments that the text does not tell go beside it, into a state of the session: [text, *args]. */
 void em_note_arguments(emitter *E, ir_value *message, const em *items, size_t count, const ast_node *node) {
     bool is_text = count == 1 && items[0].kind == EM_VALUE && items[0].value->type->kind == IR_STR;
-    if (!count || is_text || E->b.block == NULL || (node->source && (node->source->is_archive || node->source->is_library)))
+    if (is_text || E->b.block == NULL || (node->source && (node->source->is_archive || node->source->is_library)))
         return;
     const ir_type *list = ir_type_list(E->m, em_simple(E, IR_ANY)), *type = ir_type_optional(E->m, list);
     if (!em_make_state(E, ts_str_of(arguments_name), TS_STR("arguments"), type))

@@ -70,14 +70,11 @@ ir_value *em_tuple_of(emitter *E, ir_value **items, size_t count) {
 }
 
 ir_value *em_dict_of(emitter *E, ir_value **items, size_t count, const ir_type *type) {
-    if (em_has_own_equality(type->args[0], 8)) { /* the runtime would go by identity */
-        E->failed = true;
-        fe_report_place(E->fe->diagnostics, FE_ERROR, TS_ERR_UNSUPPORTED, E->b.place, (ts_str){0},
-                        "%s with an equality of its own in a set or as a key of a dict is not supported yet",
-                        type->args[0]->kind == IR_CLASS
-                            ? ts_arena_copy(E->arena, type->args[0]->class_->base.bare_name.data,
-                                            type->args[0]->class_->base.bare_name.length)
-                            : em_type_text(E, type->args[0]));
+    if (count && em_has_own_equality(type->args[0], 8)) { /* the runtime would go by identity */
+        ir_value *dict = em_dict_of(E, NULL, 0, type);
+        for (size_t i = 0; i < count; i += 2)
+            em_op(E, "_set_item", NULL, 3, dict, em_same_key(E, dict, items[i], NULL), items[i + 1]);
+        return dict;
     }
     return ir_build_op(&E->b, IR_OP_DICT, items, count, &type, 1)->results[0];
 }
@@ -253,17 +250,19 @@ static em dict_literal(emitter *E, const ast_node *node, const ir_type *hint) {
             if (!spread) {
                 spread = em_dict_of(E, NULL, 0, other->type);
                 for (size_t k = 0; k < count; k++)
-                    em_op(E, "_set_item", node, 3, spread, keys[k], values[k]);
+                    em_op(E, "_set_item", node, 3, spread, em_same_key(E, spread, keys[k], node), values[k]);
             }
-            em_op(E, "update", node, 2, spread, other);
+            if (!em_update_by_keys(E, spread, other, node))
+                em_op(E, "update", node, 2, spread, other);
             continue;
         }
-        ir_value *k = em_expression_ir(E, key, dict_hint ? dict_hint->args[0] : NULL);
+        const ir_type *key_hint = dict_hint ? dict_hint->args[0] : NULL;
+        ir_value *k = em_ir(E, em_key(E, em_expression(E, key, key_hint), key), key, key_hint);
         ir_value *v = em_expression_ir(E, value, dict_hint ? dict_hint->args[1] : NULL);
         if (!k || !v)
             return em_error();
         if (spread)
-            em_op(E, "_set_item", node, 3, spread, k, v);
+            em_op(E, "_set_item", node, 3, spread, em_same_key(E, spread, k, node), v);
         keys[count] = k;
         values[count++] = v;
     }
@@ -276,6 +275,14 @@ static em dict_literal(emitter *E, const ast_node *node, const ir_type *hint) {
                                             ir_type_any_tensor(E->m), node);
     if (!key_type || !value_type)
         return em_error();
+    if (value_type->kind == IR_NONE) {
+        ir_value *dict = em_dict_of(E, NULL, 0, ir_type_dict(E->m, key_type, value_type));
+        dict->type = em_open_dict(E, dict, key_type, node);
+        for (size_t i = 0; i < count; i++)
+            em_op(E, "_set_item", node, 3, dict, em_same_key(E, dict, em_cast(E, keys[i], dict->type->args[0]), node),
+                  em_cast(E, values[i], dict->type->args[1]));
+        return em_value(dict);
+    }
     ir_value **items = TS_NEW_ARRAY(E->arena, ir_value *, 2 * count + 1);
     for (size_t i = 0; i < count; i++) {
         items[2 * i] = em_cast(E, keys[i], key_type);

@@ -141,6 +141,53 @@ static ir_value *has_by_name(emitter *E, em object, ir_value *name, const ast_no
     return found;
 }
 
+/* setattr(object, NAME, v): the field of that name whose type takes v. */
+static void set_by_name(emitter *E, ir_value *object, ir_value *name, em v, const candidates *c, size_t at,
+                        const ast_node *node) {
+    if (at == c->count) {
+        em_raise_no_attribute(E, object->type->class_->base.bare_name, name, node);
+        return;
+    }
+    em_choice choice;
+    em_choose(E, &choice, em_row(E, "eq.str", node, 2, name, ir_build_str(&E->b, c->names[at])));
+    em_store_attribute(E, em_value(object), c->names[at], v, NULL, node);
+    em_choose_other(E, &choice, ir_build_none(&E->b));
+    set_by_name(E, object, name, v, c, at + 1, node);
+    em_choose_end(E, &choice, E->env.state == EM_UNREACHABLE ? NULL : ir_build_none(&E->b), node);
+}
+
+em em_setattr(emitter *E, em_arguments *args, const ast_node *node) {
+    ir_value *text = em_argument_ir(E, args, 1, node);
+    em object = args->items[0].v, v = args->items[2].v;
+    rt_value c;
+    if (!text)
+        return em_error();
+    if (ir_const_value(text, &c) && c.tag == RT_TAG_STR) {
+        em_store_attribute(E, object, ts_arena_str(E->arena, rt_str_text(c.as.str)), v, NULL, node);
+        return em_value(ir_build_none(&E->b));
+    }
+    ir_value *x = em_ir(E, v, node, NULL);
+    if (object.kind != EM_VALUE || object.value->type->kind != IR_CLASS || !x) {
+        EM_UNSUPPORTED(E, node, "setattr of this with a name known only at run time is not supported yet");
+        return em_error();
+    }
+    ts_str prefix = node->list.count > 1 ? prefix_of(node->list.items[1]) : (ts_str){0};
+    const ir_class *class_ = object.value->type->class_;
+    candidates fields = {0};
+    for (size_t i = 0; i < class_->field_count; i++) {
+        const ir_field *f = &class_->fields[i];
+        if (!f->is_constant && !is_hidden(f->name) && em_conversion_cost(E, x, f->type, 0) >= 0)
+            add(&fields, f->name, prefix);
+    }
+    if (!fields.count || fields.has_overflown) {
+        EM_UNSUPPORTED(E, node, "setattr with a name known only at run time, of an attribute that nothing else sets, is "
+                                "not supported yet");
+        return em_error();
+    }
+    set_by_name(E, object.value, text, em_value(x), &fields, 0, node);
+    return em_value(ir_build_none(&E->b));
+}
+
 em em_getattr(emitter *E, const ast_node *node, bool has, const ir_type *hint) {
     const ast_list *a = &node->list;
     em object = em_expression(E, a->items[0], NULL);

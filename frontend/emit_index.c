@@ -45,7 +45,7 @@ static void parse_item(emitter *E, const ast_node *node, index_list *out) {
         ir_value **to[3] = {&item->start, &item->stop, &item->step};
         for (int i = 0; i < 3; i++)
             if (parts[i]) {
-                *to[i] = em_expression_ir(E, parts[i], NULL);
+                *to[i] = em_index_of(E, em_expression_ir(E, parts[i], NULL), node);
                 out->failed = out->failed || !*to[i];
                 if (*to[i] && (*to[i])->type->kind == IR_NONE)
                     *to[i] = NULL;
@@ -83,7 +83,7 @@ static em key_of(emitter *E, const index_list *ix) {
     for (size_t i = 0; i < ix->count; i++) {
         const index_item *item = &ix->items[i];
         ir_value *parts[3] = {item->start, item->stop, item->step};
-        keys[i] = item->v;
+        keys[i] = em_key(E, item->v, item->node);
         if (item->kind == IX_SLICE && item->v.kind != EM_VALUE)
             keys[i] = em_slice_object(E, parts, item->node);
         if (item->kind == IX_NONE)
@@ -131,10 +131,14 @@ static bool is_advanced(emitter *E, index_item *item, ir_value **out) {
     return v->type->kind == IR_TENSOR;
 }
 
+static bool is_bool(const index_item *item) {
+    return item->kind == IX_VALUE && item->v.kind == EM_VALUE && item->v.value->type->kind == IR_BOOL;
+}
+
 static size_t consuming_after(const index_list *ix, size_t from) {
     size_t n = 0;
     for (size_t i = from; i < ix->count; i++)
-        if (ix->items[i].kind == IX_VALUE || ix->items[i].kind == IX_SLICE)
+        if ((ix->items[i].kind == IX_VALUE && !is_bool(&ix->items[i])) || ix->items[i].kind == IX_SLICE)
             n++;
     return n;
 }
@@ -213,9 +217,13 @@ static ir_value *select_view(emitter *E, ir_value *x, index_list *given, ir_valu
                 any = true;
                 dim++;
             } else if (v) {
-                if (v->type->kind == IR_BOOL) {
-                    EM_UNSUPPORTED(E, item->node, "a bool as an index is not supported yet");
-                    return NULL;
+                if (is_bool(item)) { /* a mask of one item over a new dimension */
+                    ir_value *mask = em_op(E, "tensor", item->node, 1, em_list_of(E, &v, 1, v->type));
+                    x = em_op(E, "unsqueeze", item->node, 2, x, ir_build_int(&E->b, at));
+                    tensors[tensor_count++] = mask;
+                    any = true;
+                    dim++;
+                    break;
                 }
                 x = em_op(E, "select", item->node, 3, x, ir_build_int(&E->b, at), v);
             } else {
@@ -357,7 +365,7 @@ static em get_tuple(emitter *E, em tuple, index_list *ix, const ast_node *node) 
             out[out_count++] = whole ? em_value(op->results[i]) : items[i];
         return (em){.kind = EM_TUPLE, .items = out, .count = out_count};
     }
-    ir_value *at = item->kind == IX_VALUE ? em_ir(E, item->v, item->node, NULL) : NULL;
+    ir_value *at = item->kind == IX_VALUE ? em_index_of(E, em_ir(E, item->v, item->node, NULL), node) : NULL;
     int64_t index;
     if (!at)
         return em_error();
@@ -530,15 +538,15 @@ static em get_item(emitter *E, em object, index_list *ix, const ast_node *node) 
                     keys[i] = ix->items[i].v;
                 k = em_ir(E, (em){.kind = EM_TUPLE, .items = keys, .count = ix->count}, node, NULL);
             } else if (item->kind == IX_VALUE) {
-                k = em_ir(E, item->v, item->node, NULL);
+                k = em_ir(E, t->kind == IR_DICT ? em_key(E, item->v, item->node) : item->v, item->node, NULL);
             }
             if (!k) {
                 EM_ERR(E, node, "this index does not fit %s", em_type_text(E, t));
                 return em_error();
             }
             if (t->kind == IR_DICT)
-                k = em_coerce(E, k, t->args[0], 0, node, "the key");
-            else if (k->type->kind == IR_STR || k->type->kind == IR_FLOAT || k->type->kind == IR_LIST)
+                k = em_same_key(E, x, em_coerce(E, k, t->args[0], 0, node, "the key"), node);
+            else if (k->type->kind == IR_STR || k->type->kind == IR_FLOAT || k->type->kind == IR_LIST || k->type->kind == IR_CLASS)
                 k = em_coerce(E, k, em_simple(E, IR_INT), 0, node, "the index");
             return em_value(k ? em_op(E, "__getitem__", node, 2, x, k) : NULL);
         }
@@ -594,15 +602,17 @@ static void set_item(emitter *E, ir_value *object, index_list *ix, em v, const a
                    or_none(E, item->stop), item->step ? item->step : ir_build_int(&E->b, 1), values);
             return;
         }
-        em_op(E, "_set_item", node, 3, object, em_ir(E, item->v, node, NULL),
+        em_op(E, "_set_item", node, 3, object, em_index_of(E, em_ir(E, item->v, node, NULL), node),
               em_cast(E, em_coerce(E, em_ir(E, v, node, t->args[0]), t->args[0], 0, node, "the item"), t->args[0]));
         return;
     case IR_DICT: {
         em key = key_of(E, ix);
         ir_value *k = em_ir(E, key, node, t->args[0]), *value = em_ir(E, v, node, t->args[1]);
+        if (value && value->type->kind == IR_NONE && !em_is_set_type(t) && !ir_type_admits_none(t->args[1]) && k)
+            value = em_cast(E, value, ir_type_optional(E->m, t->args[1]));
         if (em_retype_dict(E, object, k, value))
             return;
-        k = em_coerce(E, k, t->args[0], 0, node, "the key");
+        k = em_same_key(E, object, em_coerce(E, k, t->args[0], 0, node, "the key"), node);
         em_op(E, "_set_item", node, 3, object, k,
               em_cast(E, em_coerce(E, value, t->args[1], 0, node, "the value"), t->args[1]));
         return;
@@ -673,5 +683,6 @@ void em_delete_subscript(emitter *E, const ast_node *target) {
         em_call_method0(E, object, "__delitem__", &key, 1, target);
         return;
     }
-    em_op(E, "Delete", target, 2, object, em_ir(E, item->v, target, NULL));
+    ir_value *k = em_ir(E, object->type->kind == IR_DICT ? key_of(E, &ix) : item->v, target, NULL);
+    em_op(E, "Delete", target, 2, object, object->type->kind == IR_DICT ? em_same_key(E, object, k, target) : k);
 }

@@ -234,6 +234,7 @@ void em_delete(emitter *E, const ast_node *node);
 
 /* ---- emit_empty.c ---- */
 const ir_type *em_empty_type(emitter *E, const ast_node *node, const ir_type *otherwise);
+const ir_type *em_open_dict(emitter *E, const ir_value *dict, const ir_type *key, const ast_node *node);
 void em_note_empty(emitter *E, const ir_value *v, const ast_node *node);
 /* True: v was made empty and is to be of this type; the emission under way is thrown away. */
 bool em_retype_empty(emitter *E, const ir_value *v, const ir_type *want);
@@ -264,8 +265,9 @@ void fe_note_emitted(struct fe_context *fe, fe_function *f);
 void fe_forget_functions(struct fe_context *fe);
 static inline bool em_is_guessing(const emitter *E) { return E->fe->relearn || E->fe->guessing; }
 
-/* ---- emit_set.c: sets are dicts from items to None ---- */
-bool em_is_set_type(const ir_type *t);
+/* ---- emit_set.c: sets are dicts from items to None, frozensets dicts from items to () ---- */
+bool em_is_set_type(const ir_type *t); /* a frozenset, too */
+bool em_is_frozen_type(const ir_type *t);
 bool em_is_set(em v);
 ir_value *em_set_from(emitter *E, em v, const ast_node *node, const ir_type *hint);
 em em_set_display(emitter *E, const ast_node *node, const ir_type *hint);
@@ -284,6 +286,11 @@ ir_value *em_view_text(emitter *E, em v, const ast_node *node);
 ir_value *em_set_compare(emitter *E, ast_operator op, ir_value *a, ir_value *b, const ast_node *node);
 em em_set_binary(emitter *E, ast_operator op, ir_value *a, ir_value *b, bool in_place,
                  const ast_node *node);
+
+/* ---- emit_key.c ---- */
+em em_key(emitter *E, em v, const ast_node *node);
+ir_value *em_same_key(emitter *E, ir_value *dict, ir_value *key, const ast_node *node);
+bool em_update_by_keys(emitter *E, ir_value *dict, ir_value *other, const ast_node *node);
 
 /* ---- emit_try.c ---- */
 struct em_attempt {
@@ -364,6 +371,7 @@ ir_value *em_truth(emitter *E, em v, const ast_node *node);
 /* v as `want`, with Python's and TorchScript's implicit conversions; reports and gives NULL. */
 ir_value *em_coerce(emitter *E, ir_value *v, const ir_type *want, int64_t fixed_length,
                     const ast_node *node, const char *what);
+ir_value *em_index_of(emitter *E, ir_value *v, const ast_node *node);
 ir_value *em_cast(emitter *E, ir_value *v, const ir_type *type);       /* known to hold */
 ir_value *em_check_cast(emitter *E, ir_value *v, const ir_type *type); /* checked */
 ir_value *em_list_of(emitter *E, ir_value **items, size_t count, const ir_type *element);
@@ -387,6 +395,10 @@ em em_compare(emitter *E, const ast_node *node);
 em em_boolop(emitter *E, const ast_node *node, const ir_type *hint);
 ir_value *em_compare_two(emitter *E, ast_operator op, em a, em b, const ast_node *node);
 em em_comprehension(emitter *E, const ast_node *node, const ir_type *hint);
+/* emit_comp_cell.c: the comprehension with its variables that lambdas share in a cell, which is pushed as a local;
+ * itself, and an error, where there are none. em_comp_share stores what was bound since into the cell. */
+const ast_node *em_comp_with_cell(emitter *E, const ast_node *node, em *out_cell);
+void em_comp_share(emitter *E, em cell, const ast_node *node, size_t first_local);
 ir_value *em_format_value(emitter *E, em v, ir_value *spec, const ast_node *node);
 ir_value *em_format_default(emitter *E, em v, const ast_node *node);
 ir_value *em_fstring(emitter *E, const ast_node *node);
@@ -428,7 +440,14 @@ void em_raise_again(emitter *E, em_handling e);
 ir_value *em_raised_object(emitter *E);
 em em_caught_object(emitter *E, ir_value *object, const ast_node *type);
 
+/* ---- emit_cause.c ---- */
+ir_value *em_cause(emitter *E, const ast_node *node);
+void em_note_cause(emitter *E, ir_value *name, ir_value *text, ir_value *cause);
+em em_cause_of(emitter *E, em e, const ast_node *node);
+
 em em_call(emitter *E, const ast_node *node, const ir_type *hint);
+em em_frozen_set(emitter *E, em_arguments *args, const ast_node *node, const ir_type *hint);
+bool em_format_call(emitter *E, ir_value *format, const em_arguments *args, const ast_node *node, ir_value **out);
 em em_set_method(emitter *E, ir_value *set, ts_str name, em_arguments *args, const ast_node *node);
 
 bool em_condition_call(emitter *E, const ast_node *node, em_condition *out);

@@ -153,6 +153,9 @@ const ast_node *em_encoded_before(const ast_node *node) {
 static em string_method(emitter *E, ir_value *s, ts_str name, em_arguments *args, const ast_node *node) {
     if (ts_str_is(name, "format")) {
         bool has_names = false;
+        ir_value *text;
+        if (em_format_call(E, s, args, node, &text))
+            return em_value(text);
         ir_value **values = TS_NEW_ARRAY(E->arena, ir_value *, args->count + 1);
         for (size_t i = 0; i < args->count; i++) {
             em v = args->items[i].v;
@@ -310,6 +313,12 @@ static em dict_method(emitter *E, ir_value *dict, ts_str name, em_arguments *arg
     if ((ts_str_is(name, "keys") || ts_str_is(name, "values") || ts_str_is(name, "items")) && !args->count)
         return (em){.kind = EM_ITEMS, .value = dict, .name = name};
     bool has_default = ts_str_is(name, "get") || ts_str_is(name, "pop") || ts_str_is(name, "setdefault");
+    if (has_default && args->count) {
+        em key = em_key(E, args->items[0].v, node);
+        if (key.kind == EM_VALUE && key.value && em_has_own_equality(dict->type->args[0], 8))
+            key = em_value(em_same_key(E, dict, key.value, node));
+        args->items[0].v = key;
+    }
     if (has_default && args->count == 2) {
         ir_value *v = em_ir(E, args->items[1].v, node, value);
         if (!v)
@@ -332,6 +341,10 @@ static em dict_method(emitter *E, ir_value *dict, ts_str name, em_arguments *arg
             return em_error();
         }
     }
+    if (ts_str_is(name, "fromkeys") && args->count) {
+        em operands[2] = {args->items[0].v, args->count > 1 ? args->items[1].v : em_error()};
+        return em_call_python(E, "builtins.dict_fromkeys", operands, args->count, node);
+    }
     if (ts_str_is(name, "popitem") && args->count) {
         em operands[2] = {em_value(dict), args->items[0].v};
         return em_call_python(E, "builtins.dict_popitem__last", operands, 2, node);
@@ -351,6 +364,8 @@ static em dict_method(emitter *E, ir_value *dict, ts_str name, em_arguments *arg
         }
         if (other.kind == EM_VALUE && !ir_type_is_subtype(other.value->type, dict->type) &&
             em_retype_empty(E, dict, other.value->type))
+            return em_value(ir_build_none(&E->b));
+        if (other.kind == EM_VALUE && em_update_by_keys(E, dict, other.value, node))
             return em_value(ir_build_none(&E->b));
     }
     if (ts_str_is(name, "update") && args->count && args->items[0].name.length) {

@@ -249,6 +249,27 @@ static bool is_set_view(em v) {
     return v.kind == EM_ITEMS && (ts_str_is(v.name, "keys") || ts_str_is(v.name, "items"));
 }
 
+/* A constant, a length, a place in a loop, or a sum or product of such. */
+static bool is_never_negative(const ir_value *v, int depth) {
+    static const char *const sizes[] = {"len", "dim", "size.int", "numel", "abs", "bitwise_and"};
+    static const char *const closed[] = {"add.int", "mul.int", "floordiv.int", "prim_max.int"};
+    int64_t known;
+    if (ir_const_int(v, &known))
+        return known >= 0;
+    if (!v->def) /* the counter of a loop */
+        return v->block->parent && v->block->parent->opcode == IR_OP_LOOP && v->index == 0;
+    if (v->def->opcode != IR_OP_CORE || depth > 6)
+        return false;
+    ts_str name = rt_op_name(v->def->core);
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        if (ts_str_starts_with(name, sizes[i]))
+            return true;
+    for (size_t i = 0; i < sizeof closed / sizeof *closed; i++)
+        if (ts_str_is(name, closed[i]) && v->def->operand_count == 2)
+            return is_never_negative(v->def->operands[0], depth + 1) && is_never_negative(v->def->operands[1], depth + 1);
+    return false;
+}
+
 em em_binary(emitter *E, ast_operator op, em a, em b, bool in_place, const ast_node *node) {
     if (a.kind == EM_ERROR || b.kind == EM_ERROR)
         return em_error();
@@ -344,7 +365,12 @@ em em_binary(emitter *E, ast_operator op, em a, em b, bool in_place, const ast_n
     ir_kind kx = x->type->kind, ky = y->type->kind;
     if (op == AST_POW && (kx == IR_INT || kx == IR_BOOL) && (ky == IR_INT || ky == IR_BOOL)) {
         int64_t exponent;
-        if (!ir_const_int(y, &exponent) || exponent >= 0) {
+        bool is_known = ir_const_int(y, &exponent);
+        bool is_script = node->source && !node->source->is_archive && !node->source->is_library;
+        if (!is_known && is_script && !is_never_negative(y, 0)) /* which of both it gives is known at run time */
+            return em_value(em_row(E, "prim_pow", node, 2, em_cast(E, x, em_simple(E, IR_NUMBER)),
+                                   em_cast(E, y, em_simple(E, IR_NUMBER))));
+        if (!is_known || exponent >= 0) {
             x = em_coerce(E, x, em_simple(E, IR_INT), 0, node, "the base");
             y = em_coerce(E, y, em_simple(E, IR_INT), 0, node, "the exponent");
             return em_value(em_row(E, "pow.int_to_int", node, 2, x, y));
@@ -523,6 +549,8 @@ static ir_value *contains(emitter *E, em item, em container, const ast_node *nod
         em operands[2] = {em_value(c), em_value(x)};
         return em_ir(E, em_call_python(E, "builtins.contains_equal", operands, 2, node), node, NULL);
     }
+    if (c->type->kind == IR_DICT)
+        x = em_same_key(E, c, em_ir(E, em_key(E, item, node), node, NULL), node);
     return em_row(E, "prim_contains", node, 2, c, x);
 }
 

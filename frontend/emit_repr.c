@@ -138,11 +138,12 @@ static ir_value *repr(emitter *E, ir_value *x, const ast_node *node, int depth) 
         return NULL;
     }
     if (em_is_set_type(t)) {
+        bool is_frozen = em_is_frozen_type(t);
         em_choice choice;
         em_choose(E, &choice, em_op(E, "Bool", node, 1, em_op(E, "len", node, 1, x)));
         ir_value *items = em_set_items(E, x, node);
-        em_choose_other(E, &choice, items ? repr_items(E, em_value(items), false, "{", "}", node, depth - 1) : NULL);
-        return em_choose_end(E, &choice, text(E, "set()"), node);
+        em_choose_other(E, &choice, items ? repr_items(E, em_value(items), false, is_frozen ? "frozenset({" : "{", is_frozen ? "})" : "}", node, depth - 1) : NULL);
+        return em_choose_end(E, &choice, text(E, is_frozen ? "frozenset()" : "set()"), node);
     }
     switch (t->kind) {
     case IR_LIST:

@@ -1,9 +1,15 @@
-/* frontend/emit_set.c - sets: dicts from items to None. What is no dict's job is here: displays,
+/* frontend/emit_set.c - sets: dicts from items to None; frozensets: dicts from items to (). What is no dict's job is here: displays,
  * methods, operators, text. Order is that of a dict but for ints, whose order in CPython's table a
  * function of the library finds (set_order). */
 #include "frontend/emit_builtin.h"
 
-bool em_is_set_type(const ir_type *t) { return t->kind == IR_DICT && t->args[1]->kind == IR_NONE; }
+bool em_is_frozen_type(const ir_type *t) {
+    return t->kind == IR_DICT && t->args[1]->kind == IR_TUPLE && !t->args[1]->arg_count;
+}
+
+bool em_is_set_type(const ir_type *t) {
+    return t->kind == IR_DICT && (t->args[1]->kind == IR_NONE || em_is_frozen_type(t));
+}
 
 bool em_is_set(em v) { return v.kind == EM_VALUE && v.value && em_is_set_type(v.value->type); }
 
@@ -11,56 +17,75 @@ static const ir_type *set_of(emitter *E, const ir_type *item) {
     return ir_type_dict(E->m, item, em_simple(E, IR_NONE));
 }
 
+/* What stands beside each item. */
+static ir_value *mark_of(emitter *E, const ir_value *set) {
+    return em_is_frozen_type(set->type) ? em_tuple_of(E, NULL, 0) : ir_build_none(&E->b);
+}
+
 static void add(emitter *E, ir_value *set, ir_value *item, const ast_node *node) {
-    em_op(E, "_set_item", node, 3, set, item, ir_build_none(&E->b));
+    em_op(E, "_set_item", node, 3, set, em_same_key(E, set, item, node), mark_of(E, set));
 }
 
 typedef struct adder {
     ir_value *set;
-    bool has_type;
+    bool has_type, is_frozen;
     const ir_type *hint;
     const ast_node *node;
 } adder;
 
+static const ir_type *set_type(emitter *E, const ir_type *item, bool is_frozen) {
+    return is_frozen ? ir_type_dict(E->m, item, ir_type_tuple(E->m, NULL, 0, NULL)) : set_of(E, item);
+}
+
 static void add_item(emitter *E, em item, void *user) {
     adder *a = user;
-    ir_value *v = em_ir(E, item, a->node, a->hint ? a->hint->args[0] : NULL);
+    ir_value *v = em_ir(E, em_key(E, item, a->node), a->node, a->hint ? a->hint->args[0] : NULL);
     if (!v)
         return;
     if (!a->has_type)
-        a->set->type = set_of(E, ir_type_forget(E->m, v->type));
+        a->set->type = set_type(E, ir_type_forget(E->m, v->type), a->is_frozen);
     a->has_type = true;
     v = em_coerce(E, v, a->set->type->args[0], 0, a->node, "the item");
     if (v)
         add(E, a->set, v, a->node);
 }
 
-static adder start(emitter *E, const ast_node *node, const ir_type *hint) {
-    adder a = {.node = node};
-    if (hint && em_is_set_type(hint)) {
+static adder start(emitter *E, const ast_node *node, const ir_type *hint, bool is_frozen) {
+    adder a = {.node = node, .is_frozen = is_frozen};
+    if (hint && em_is_set_type(hint) && em_is_frozen_type(hint) == is_frozen) {
         a.hint = hint;
         a.has_type = true;
     }
-    a.set = em_dict_of(E, NULL, 0, a.hint ? a.hint : set_of(E, em_simple(E, IR_INT)));
+    a.set = em_dict_of(E, NULL, 0, a.hint ? a.hint : set_type(E, em_simple(E, IR_INT), is_frozen));
     return a;
 }
 
-/* A fresh set of what v holds. */
-ir_value *em_set_from(emitter *E, em v, const ast_node *node, const ir_type *hint) {
+static ir_value *set_from(emitter *E, em v, const ast_node *node, const ir_type *hint, bool is_frozen) {
     if (v.kind == EM_ERROR)
         return NULL;
-    if (em_is_set(v))
+    if (em_is_set(v) && em_is_frozen_type(v.value->type) == is_frozen)
         return em_op(E, "copy", node, 1, v.value);
-    adder a = start(E, node, hint);
-    if (v.kind == EM_VALUE && v.value->type->kind == IR_LIST && !a.has_type) {
-        a.set->type = set_of(E, ir_type_forget(E->m, v.value->type->args[0]));
+    adder a = start(E, node, hint, is_frozen);
+    if (v.kind == EM_VALUE && (v.value->type->kind == IR_LIST || em_is_set(v)) && !a.has_type) {
+        a.set->type = set_type(E, ir_type_forget(E->m, v.value->type->args[0]), is_frozen);
         a.has_type = true;
     }
     return em_for_each(E, v, node, add_item, &a) ? a.set : NULL;
 }
 
+/* A fresh set of what v holds. */
+ir_value *em_set_from(emitter *E, em v, const ast_node *node, const ir_type *hint) {
+    return set_from(E, v, node, hint, false);
+}
+
+em em_frozen_set(emitter *E, em_arguments *args, const ast_node *node, const ir_type *hint) {
+    if (args->count)
+        return em_value(set_from(E, args->items[0].v, node, hint, true));
+    return em_value(start(E, node, hint, true).set);
+}
+
 em em_set_display(emitter *E, const ast_node *node, const ir_type *hint) {
-    adder a = start(E, node, hint);
+    adder a = start(E, node, hint, false);
     for (size_t i = 0; i < node->list.count; i++) {
         const ast_node *item = node->list.items[i];
         if (item->kind == AST_STARRED)
@@ -99,6 +124,7 @@ static void filter_item(emitter *E, em item, void *user) {
         add(E, f->result, v, f->node);
         return;
     }
+    v = em_same_key(E, f->how == TOGGLE ? f->result : f->other, v, f->node);
     ir_value *test = em_row(E, "prim_contains", f->node, 2, f->other, v);
     ir_op *op = ir_build_if(&E->b, test);
     ir_block *here = em_enter(E, op->regions[0]);
@@ -191,7 +217,7 @@ em em_set_method(emitter *E, ir_value *set, ts_str name, em_arguments *args, con
     }
     bool takes_item = ts_str_is(name, "add") || ts_str_is(name, "discard") || ts_str_is(name, "remove");
     if (takes_item && args->count == 1) {
-        ir_value *v = em_ir(E, args->items[0].v, node, set->type->args[0]);
+        ir_value *v = em_ir(E, em_key(E, args->items[0].v, node), node, set->type->args[0]);
         /* set() alone does not say of what: its first item does. */
         if (v && em_retype_dict(E, set, v, ir_build_none(&E->b)))
             return none;
@@ -201,9 +227,9 @@ em em_set_method(emitter *E, ir_value *set, ts_str name, em_arguments *args, con
         if (ts_str_is(name, "add"))
             add(E, set, v, node);
         else if (ts_str_is(name, "remove"))
-            em_op(E, "Delete", node, 2, set, v);
+            em_op(E, "Delete", node, 2, set, em_same_key(E, set, v, node));
         else
-            em_op(E, "pop", node, 3, set, v, ir_build_none(&E->b));
+            em_op(E, "pop", node, 3, set, em_same_key(E, set, v, node), ir_build_none(&E->b));
         return none;
     }
     if (ts_str_is(name, "clear") && !args->count) {

@@ -228,6 +228,12 @@ void em_raise(emitter *E, const ast_node *node) {
         v = em_construct(E, v.binding->class_, &(em_arguments){0}, node->left);
     if (v.kind == EM_ERROR)
         return;
+    ir_value *cause = node->right && em_is_any_exception(v) ? em_cause(E, node->right) : NULL;
+    if (cause) {
+        ir_value *text = em_exception_text(E, v, node);
+        if (text)
+            em_note_cause(E, em_exception_name(E, v), text, cause);
+    }
     if (v.kind == EM_VALUE && em_is_exception(v.value->type)) {
         em_place(E, node);
         em_raise_object(E, v.value, node);

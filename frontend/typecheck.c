@@ -65,6 +65,13 @@ static ir_value *to_list(emitter *E, ir_value *v, const ir_type *want, int64_t f
     return refuse(E, v, want, node, what);
 }
 
+/* operator.index(v): an object's __index__, other values as they are. */
+ir_value *em_index_of(emitter *E, ir_value *v, const ast_node *node) {
+    if (!v || !em_class_has_method(v->type, "__index__"))
+        return v;
+    return em_ir(E, em_call_method0(E, v, "__index__", NULL, 0, node), node, NULL);
+}
+
 ir_value *em_coerce(emitter *E, ir_value *v, const ir_type *want, int64_t fixed_length,
                     const ast_node *node, const char *what) {
     if (!v)
@@ -97,6 +104,8 @@ ir_value *em_coerce(emitter *E, ir_value *v, const ir_type *want, int64_t fixed_
         return refuse(E, v, want, node, what);
     }
     bool is_tensor = from->kind == IR_TENSOR, is_number = from->kind == IR_NUMBER;
+    if (want->kind == IR_INT && em_class_has_method(from, "__index__"))
+        return em_index_of(E, v, node);
     switch (want->kind) {
     case IR_FLOAT:
         if (from->kind == IR_INT || from->kind == IR_BOOL || is_number || is_tensor)

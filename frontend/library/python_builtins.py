@@ -123,7 +123,10 @@ def str_translate(s: str, table):
 
 
 def dict_fromkeys(keys, value=None):
-    return {k: value for k in keys}
+    if value is None:
+        return {k: None for k in keys}
+    else:
+        return {k: value for k in keys}
 
 
 def int_bit_count(x: int) -> int:
@@ -311,6 +314,27 @@ def equal_dicts(a, b) -> bool:
     return True
 
 
+def raise_unhashable(name: str) -> None:
+    raise TypeError("unhashable type: '" + name + "'")
+
+
+def same_key(d, key):
+    """The key of d that equals the given one, else that itself."""
+    for k in d:
+        if k is key or k == key:
+            return k
+    return key
+
+
+def update_by_keys(d, other) -> None:
+    for k, v in other.items():
+        d[k] = v
+
+
+def dict_by_keys(pairs):
+    return {k: v for k, v in pairs}
+
+
 def contains_equal(xs, x) -> bool:
     for v in xs:
         if v == x:
@@ -413,6 +437,12 @@ def exception_args(raised: Optional[List[Any]], name: str, text: str) -> List[An
     if text == "":
         return []
     return [exception_argument(name, text)]
+
+
+def exception_cause(raised: Optional[List[Any]], name: str, text: str) -> Any:
+    if raised is not None and raised[0] == name and raised[1] == text:
+        return raised[2]
+    return None
 
 
 def exception_repr(name: str, args: List[Any]) -> str:

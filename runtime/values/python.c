@@ -324,8 +324,17 @@ static ts_status hash_at(rt_value v, int depth, uint64_t *out) {
     case RT_TAG_ENUM:
         *out = ts_hash64(v.as.enumeration->name.data, v.as.enumeration->name.length, 8);
         return NULL;
+    case RT_TAG_DICT: {
+        rt_dict_entry *entry;
+        bool is_frozen = true; /* a frozenset holds () beside each item; an empty one shows nothing */
+        *out = 11;
+        for (size_t at = 0; is_frozen && (entry = rt_dict_next(v.as.dict, &at));) {
+            is_frozen = entry->value.tag == RT_TAG_TUPLE && !entry->value.as.tuple->count;
+            *out += ts_hash64(&entry->hash, sizeof entry->hash, 12); /* in any order */
+        }
+        return is_frozen ? NULL : ts_raise("TypeError", "unhashable type: '%s'", rt_tag_name(v));
+    }
     case RT_TAG_LIST:
-    case RT_TAG_DICT:
         return ts_raise("TypeError", "unhashable type: '%s'", rt_tag_name(v));
     case RT_TAG_UNINITIALIZED:
         return ts_error_make(TS_ERR_INTERNAL, "an uninitialized value is read");
