@@ -71,6 +71,12 @@ static const struct {
     {"adaptive_avg_pool3d", IR_R_GLOBAL_POOL, D_POOL},
 };
 
+/* Of max_pool1d, adaptive_avg_pool2d: the digit in the name. */
+static int spatial_dims(const ir_op *op) {
+    ts_str name = rt_op_name(op->core);
+    return name.data[name.length - 2] - '0';
+}
+
 static int reduction_row(const ir_op *op) {
     if (!op || op->opcode != IR_OP_CORE)
         return -1;
@@ -163,8 +169,7 @@ uint32_t ir_reduced_dims(ir_module *m, const ir_op *op) {
         return mask;
     }
     case D_POOL: {
-        ts_str name = rt_op_name(op->core);
-        int spatial = name.data[name.length - 2] - '0';
+        int spatial = spatial_dims(op);
         if (!ir_type_is_known_tensor(r) || r->rank != t->rank || spatial > t->rank)
             return 0;
         for (int d = t->rank - spatial; d < t->rank; d++) {
@@ -386,10 +391,11 @@ static bool convolution_fits(ir_module *m, const ir_op *op) {
            x->type->dims[1] == (is_transposed ? w->type->dims[0] : w->type->dims[1] * g);
 }
 
+/* One image without a batch has the rank of a batch of signals. */
 static bool pool_fits(ir_module *m, const ir_op *op, ir_anchor a) {
     const ir_value *x = op->operands[0];
     if (!ir_type_is_known_tensor(x->type) || x->type->dtype != op->results[0]->type->dtype ||
-        x->type->rank < 3 || x->type->rank > 4 || !const_ints(m, op, "kernel_size") ||
+        x->type->rank != spatial_dims(op) + 2 || !const_ints(m, op, "kernel_size") ||
         !const_ints(m, op, "stride") || !const_ints(m, op, "padding"))
         return false;
     if (a == IR_A_MAX_POOL)
