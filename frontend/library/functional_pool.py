@@ -238,3 +238,8 @@ def triplet_margin_with_distance_loss(anchor: Tensor, positive: Tensor, negative
     if reduction == "sum":
         return torch.sum(loss)
     return loss
+
+
+def grouped_mm(mat_a: Tensor, mat_b: Tensor, *, offs: Optional[Tensor] = None, bias: Optional[Tensor] = None,
+               out_dtype: Optional[int] = None) -> Tensor:
+    return torch._grouped_mm(mat_a, mat_b, offs, bias, out_dtype)

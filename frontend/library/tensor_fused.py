@@ -93,3 +93,41 @@ def _nested_tensor_from_mask(t: Tensor, mask: Tensor, mask_check: bool = True) -
 
 def to_padded_tensor(self: Tensor, padding: float, output_size: Optional[List[int]] = None) -> Tensor:
     raise RuntimeError("nested tensors are not supported: set enable_nested_tensor=False")
+
+
+def _grouped_mm(self: Tensor, mat2: Tensor, offs: Optional[Tensor] = None, bias: Optional[Tensor] = None,
+                out_dtype: Optional[int] = None) -> Tensor:
+    # offs[g] ends group g of the dimension that a matrix of two dims shares with the others; what lies behind the last is left open
+    if bias is not None:
+        raise RuntimeError("Bias not supported yet")
+    if out_dtype is not None and out_dtype != self.dtype:
+        raise RuntimeError("Grouped gemm output dtype must match `mat_a` dtype")
+    if torch.dim(self) == 3 and torch.dim(mat2) == 3:
+        if offs is not None:
+            raise RuntimeError("Have to provide offsets if there is a 2d matrix, or no offset if both matrices are 3d")
+        return torch.bmm(self, mat2)
+    if offs is None:
+        raise RuntimeError("Have to provide offsets if there is a 2d matrix, or no offset if both matrices are 3d")
+    groups = torch.size(offs, 0)
+    if (torch.dim(self) == 3 and torch.size(self, 0) != groups) or (torch.dim(mat2) == 3 and torch.size(mat2, 0) != groups):
+        raise RuntimeError("matrix batch sizes have to match")
+    parts: List[Tensor] = []
+    start = 0
+    for g in range(groups):
+        end = int(torch.select(offs, 0, g).item())
+        if torch.dim(self) == 3:
+            parts.append(torch.mm(torch.select(self, 0, g), torch.slice(mat2, 1, start, end)))
+        elif torch.dim(mat2) == 3:
+            parts.append(torch.mm(torch.slice(self, 0, start, end), torch.select(mat2, 0, g)))
+        else:
+            parts.append(torch.mm(torch.slice(self, 1, start, end), torch.slice(mat2, 0, start, end)))
+        start = end
+    if torch.dim(self) == 3:
+        rows, columns = torch.size(self, 1), torch.size(mat2, 1)
+        parts.append(torch.zeros([rows, columns - start], dtype=self.dtype))
+        return torch.view(torch.cat(parts, 1), [rows, columns])
+    if torch.dim(mat2) == 3:
+        rows, columns = torch.size(self, 0), torch.size(mat2, 2)
+        parts.append(torch.zeros([rows - start, columns], dtype=self.dtype))
+        return torch.view(torch.cat(parts, 0), [rows, columns])
+    return torch.stack(parts, 0)
