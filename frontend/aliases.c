@@ -29,6 +29,7 @@ static const struct {
                    {"moveaxis", "movedim"},
                    {"multiply", "mul"},
                    {"negative", "neg"},
+                   {"nelement", "numel"},
                    {"not_equal", "ne"},
                    {"row_stack", "vstack"},
                    {"special_digamma", "digamma"},

@@ -672,7 +672,8 @@ em em_call_builtin(emitter *E, ts_str path, em_arguments *args, const ast_node *
     if (IS("torch.einsum"))
         pack_rest(E, args, 1);
     if (IS("torch.broadcast_tensors") || IS("torch.meshgrid") || IS("torch.cartesian_prod") ||
-        IS("torch.block_diag") || IS("torch.chain_matmul") || IS("torch.linalg_multi_dot"))
+        IS("torch.block_diag") || IS("torch.chain_matmul") || IS("torch.linalg_multi_dot") ||
+        (args->count > 1 && (IS("torch.atleast_1d") || IS("torch.atleast_2d") || IS("torch.atleast_3d"))))
         pack_rest(E, args, 0);
     if (IS("warnings.warn"))
         return em_value(ir_build_none(&E->b));

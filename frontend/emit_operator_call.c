@@ -191,7 +191,8 @@ static bool holds_tensors(const ir_type *item) {
 static bool gives_tuple(ts_str name, const ir_type *t, const ast_node *node) {
     static const char *const names[] = {"split", "chunk", "unbind", "tensor_split", "hsplit", "vsplit", "dsplit", "meshgrid",
                                         "broadcast_tensors", "nonzero_numpy", "where", "unsafe_split", "unsafe_chunk",
-                                        "split_with_sizes", "unsafe_split_with_sizes", "autograd_grad"};
+                                        "split_with_sizes", "unsafe_split_with_sizes", "autograd_grad", "atleast_1d",
+                                        "atleast_2d", "atleast_3d", "unravel_index"};
     bool found = false;
     for (size_t i = 0; i < sizeof names / sizeof *names && !found; i++)
         found = ts_str_is(name, names[i]);

@@ -213,8 +213,13 @@ void em_match(emitter *E, em_candidate *c, const em_arguments *args, ir_value *c
         cost += one;
     }
     /* An int is a dtype only where it is written as one: x.view(6) is a size. */
-    if (!c->function && args->count == 2 && ts_str_is(rt_op_name(c->op), "view.dtype") && args->items[1].node &&
-        !args->items[1].node->source->is_archive && args->items[1].node->kind != AST_ATTRIBUTE)
+    const ast_node *first = args->count ? args->items[0].node : NULL;
+    bool is_source = !c->function && first && first->source && !first->source->is_archive;
+    if (is_source && args->count == 2 && ts_str_is(rt_op_name(c->op), "view.dtype") && args->items[1].node &&
+        args->items[1].node->kind != AST_ATTRIBUTE)
+        cost += 10;
+    /* Python's stft pads the signal before this overload: stft.center does both. */
+    if (is_source && ts_str_is(rt_op_name(c->op), "stft"))
         cost += 10;
     c->cost = cost;
 }

@@ -232,6 +232,8 @@ def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: flo
     rank = torch.dim(input)
     if rank < 3:
         raise ValueError(f"Expected 3D or higher dimensionality input (got {rank} dimensions)")
+    if torch.numel(input) == 0:
+        return input
     square = torch.unsqueeze(input * input, 1)
     if rank == 3:
         padded = torch.constant_pad_nd(square, [0, 0, size // 2, (size - 1) // 2], 0)

@@ -686,10 +686,14 @@ def renorm(self: Tensor, p: number, dim: int, maxnorm: number) -> Tensor:
 
 
 def trapezoid__x(y: Tensor, x: Tensor, *, dim: int = -1) -> Tensor:
+    if torch.size(y, dim) == 0:
+        return torch.sum(y, [dim], dtype=y.dtype)
     return torch.sum(_trapezoid_areas(y, x, dim), [dim])
 
 
 def trapezoid__dx(y: Tensor, *, dx: number = 1, dim: int = -1) -> Tensor:
+    if torch.size(y, dim) == 0:
+        return torch.sum(y, [dim], dtype=y.dtype)
     left, right = _trapezoid_sides(y, dim)
     return torch.mul(torch.sum(left + right, [dim]), dx) / 2.0
 
@@ -720,6 +724,8 @@ def _trapezoid_sides(y: Tensor, dim: int) -> Tuple[Tensor, Tensor]:
 
 def _trapezoid_areas(y: Tensor, x: Tensor, dim: int) -> Tensor:
     left, right = _trapezoid_sides(y, dim)
+    if torch.size(y, dim) == 0:
+        return left / 2.0
     if torch.dim(x) == 1:
         steps = torch.narrow(x, 0, 1, torch.size(x, 0) - 1) - torch.narrow(x, 0, 0, torch.size(x, 0) - 1)
         shape = [1 for _ in range(torch.dim(y))]

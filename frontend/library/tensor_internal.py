@@ -286,6 +286,8 @@ def vander(x: Tensor, N: Optional[int] = None, increasing: bool = False) -> Tens
     if torch.dim(x) != 1:
         raise RuntimeError("x must be a one-dimensional tensor.")
     n = torch.size(x, 0) if N is None else N
+    if not torch.is_floating_point(x) and not torch.is_complex(x):
+        x = torch.to(x, torch.int64)
     if n == 0:
         return torch.empty([torch.size(x, 0), 0], dtype=x.dtype)
     result = torch.linalg_vander(x, N=n)

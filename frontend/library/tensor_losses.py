@@ -232,16 +232,15 @@ def cross_entropy_loss(self: Tensor, target: Tensor, weight: Optional[Tensor] = 
         # Probabilities of classes.
         t = target
         if label_smoothing > 0.0:
-            t = t * (1 - label_smoothing) + label_smoothing / classes
+            t = t * (1 - label_smoothing) + label_smoothing / max(classes, 1)
         per_class = logp * t
         if weight is not None:
             per_class = per_class * _along(weight, torch.dim(self), class_dim)
         loss = torch.neg(torch.sum(per_class, [class_dim]))
         if reduction == 1:
-            count = torch.numel(self) // classes
-            if count == 0:
+            if torch.numel(self) == 0:
                 return torch.sum(loss) * float("nan")
-            return torch.sum(loss) / count
+            return torch.sum(loss) / (torch.numel(self) // classes)
         return _reduce_loss(loss, reduction)
     nll = nll_loss_nd(logp, target, weight, reduction, ignore_index)
     if label_smoothing == 0.0:

@@ -43,3 +43,39 @@ def cdist__mode(x1: Tensor, x2: Tensor, p: float = 2.0, *, compute_mode: str) ->
     if compute_mode != "use_mm_for_euclid_dist_if_necessary":
         raise ValueError(f"{compute_mode} is not a valid value for compute_mode")
     return torch.cdist(x1, x2, p)
+
+
+def _of_kind(t: Tensor) -> Tensor:
+    none = torch.empty([0], dtype=t.dtype)
+    return torch.sum(none, dtype=t.dtype) if torch.dim(t) == 0 else none
+
+
+def result_type__Tensor(tensor: Tensor, other: Tensor) -> int:
+    return torch.mul(_of_kind(tensor), _of_kind(other)).dtype
+
+
+def result_type__Scalar(tensor: Tensor, other: number) -> int:
+    return torch.mul(_of_kind(tensor), other).dtype
+
+
+def result_type__Scalar_Tensor(scalar: number, tensor: Tensor) -> int:
+    return torch.mul(_of_kind(tensor), scalar).dtype
+
+
+def unravel_index(indices: Tensor, shape: List[int]) -> List[Tensor]:
+    if torch.is_floating_point(indices) or torch.is_complex(indices) or indices.dtype == torch.bool:
+        raise TypeError(f"expected 'indices' to be integer dtype, but got {indices.dtype}")
+    parts: List[Tensor] = []
+    step = 1
+    for i in range(len(shape)):
+        size = shape[len(shape) - 1 - i]
+        if size < 0:
+            raise ValueError(f"'shape' cannot have negative values, but got {tuple(shape)}")
+        parts.append(torch.remainder(torch.to(torch.div(indices, step, rounding_mode="floor"), torch.int64), size))
+        step = step * size
+    parts.reverse()
+    return parts
+
+
+def unravel_index__int(indices: Tensor, shape: int) -> List[Tensor]:
+    return unravel_index(indices, [shape])

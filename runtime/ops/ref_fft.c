@@ -399,7 +399,12 @@ static ts_status stft(const rt_value *args, bool center, rt_value pad_mode, rt_v
         return ts_raise("RuntimeError", "stft: expected a tensor of 1 or 2 dimensions");
     bool is_complex = rt_dtype_is_complex((rt_dtype)t->dtype) ||
                       (w && rt_dtype_is_complex((rt_dtype)w->dtype));
-    bool as_complex = rt_is_none(return_complex) ? is_complex : return_complex.as.i != 0;
+    if (!rt_dtype_is_float((rt_dtype)t->dtype) && !rt_dtype_is_complex((rt_dtype)t->dtype))
+        return ts_raise("RuntimeError", "stft: expected a tensor of floating point or complex values");
+    if (rt_is_none(return_complex) && !is_complex)
+        return ts_raise("RuntimeError", "stft requires the return_complex parameter be given for real inputs, and will "
+                                        "further require that return_complex=True in a future PyTorch release.");
+    bool as_complex = rt_is_none(return_complex) || return_complex.as.i != 0;
     bool onesided = rt_is_none(onesided_value) ? !is_complex : onesided_value.as.i != 0;
     ts_status status = field_init(&f, t);
     if (!status)

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "runtime/ops/index_ops.h"
+#include "runtime/ops/linalg.h"
 
 /* ---- embeddings ---- */
 
@@ -80,7 +81,7 @@ KERNEL(embedding_renorm_) {
         int64_t step = weight->strides[1] * rt_element_bytes(weight);
         double norm = 0;
         for (int64_t j = 0; j < weight->sizes[1]; j++) {
-            double x = fabs(rt_load_double(dtype, row + j * step));
+            double x = rt_c_abs(rt_load_complex(dtype, row + j * step));
             norm = order == (double)INFINITY ? (x > norm ? x : norm) : norm + pow(x, order);
         }
         if (order != (double)INFINITY)
@@ -88,8 +89,10 @@ KERNEL(embedding_renorm_) {
         if (norm <= most)
             continue;
         double scale = most / (norm + 1e-7);
-        for (int64_t j = 0; j < weight->sizes[1]; j++)
-            rt_store_double(dtype, row + j * step, rt_load_double(dtype, row + j * step) * scale);
+        for (int64_t j = 0; j < weight->sizes[1]; j++) {
+            rt_complex128 x = rt_load_complex(dtype, row + j * step);
+            rt_store_complex(dtype, row + j * step, (rt_complex128){x.re * scale, x.im * scale});
+        }
     }
     free(done);
     free(list);
