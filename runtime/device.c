@@ -92,14 +92,13 @@ static ts_status split_index(ts_str *device, int *out_index) {
         return NULL;
     ts_str whole = *device;
     device->length = (size_t)(colon - device->data);
-    size_t digits = 0;
-    for (const char *p = colon + 1; p < whole.data + whole.length; p++, digits++) {
-        if (*p < '0' || *p > '9' || digits == 4)
-            digits = whole.length;
-        else
-            *out_index = 10 * *out_index + (*p - '0');
+    size_t digits = whole.length - device->length - 1;
+    bool is_number = digits > 0 && digits <= 4;
+    for (size_t i = 1; i <= digits && is_number; i++) {
+        is_number = colon[i] >= '0' && colon[i] <= '9';
+        *out_index = 10 * *out_index + (colon[i] - '0');
     }
-    if (digits == 0 || digits > 4)
+    if (!is_number)
         return ts_error_make(TS_ERR_INVALID_INPUT, "device '%.*s': expected a number from 0 behind ':'",
                              TS_STR_ARG(whole));
     return NULL;
