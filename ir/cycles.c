@@ -57,40 +57,18 @@ static bool class_reaches(search *s, const ir_class *c, int depth) {
 
 /* Whether a value of type t may be, or hold, one of the holder's type. */
 static bool reaches(search *s, const ir_type *t, int depth) {
-    if (depth > DEPTH_MAX)
+    enum { NOTHING, PARTS, ANYTHING };
+    static const char holds[] = {
+#define KIND(name, text, is_mutable, holds) holds,
+#include "ir/type_kinds.def"
+    };
+    if (depth > DEPTH_MAX || holds[t->kind] != PARTS)
+        return depth > DEPTH_MAX || holds[t->kind] == ANYTHING;
+    bool is_container = t->kind == IR_LIST || t->kind == IR_DICT || t->kind == IR_CLASS;
+    if (is_container && s->holder && may_be_one(t, s->holder, 0))
         return true;
-    switch (t->kind) {
-    case IR_NONE:
-    case IR_BOOL:
-    case IR_INT:
-    case IR_FLOAT:
-    case IR_COMPLEX:
-    case IR_NUMBER:
-    case IR_STR:
-    case IR_DEVICE:
-    case IR_GENERATOR:
-    case IR_TENSOR:
-    case IR_ENUM:
-    case IR_CAPSULE:
-        return false;
-    case IR_ANY:
-    case IR_VAR:
-        return true;
-    case IR_LIST:
-    case IR_DICT:
-        if (s->holder && may_be_one(t, s->holder, 0))
-            return true;
-        break;
-    case IR_CLASS:
-        if (!t->class_ || (s->holder && may_be_one(t, s->holder, 0)))
-            return true;
-        return class_reaches(s, t->class_, depth + 1);
-    case IR_TUPLE:
-    case IR_OPTIONAL:
-    case IR_UNION:
-    case IR_FUTURE:
-        break;
-    }
+    if (t->kind == IR_CLASS)
+        return !t->class_ || class_reaches(s, t->class_, depth + 1);
     for (size_t i = 0; i < t->arg_count; i++)
         if (reaches(s, t->args[i], depth + 1))
             return true;

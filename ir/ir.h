@@ -24,21 +24,8 @@ typedef struct ir_module ir_module;
 /* ================= types (ir/type.c): interned, compared by pointer ================= */
 
 typedef enum ir_kind {
-    IR_NONE, IR_BOOL, IR_INT, IR_FLOAT, IR_COMPLEX,
-    IR_NUMBER, /* TorchScript's Scalar: bool, int, float or complex, known at run time */
-    IR_STR, IR_DEVICE, IR_GENERATOR,
-    IR_TENSOR,
-    IR_LIST,     /* args[0] */
-    IR_TUPLE,    /* args[...]; class_ set for a NamedTuple */
-    IR_DICT,     /* args[0] key, args[1] value */
-    IR_OPTIONAL, /* args[0]; never nested, never of None or Any */
-    IR_UNION,    /* args[...]: two or more, none of them Optional; None may be one */
-    IR_CLASS,    /* class_: plain, module, interface, exception */
-    IR_ENUM,     /* class_ */
-    IR_FUTURE,   /* args[0] */
-    IR_CAPSULE,  /* packed parameters and other opaque things */
-    IR_ANY,
-    IR_VAR       /* name: the `t` of a container row's schema; never the type of a value */
+#define KIND(name, text, is_mutable, holds) IR_##name,
+#include "ir/type_kinds.def"
 } ir_kind;
 
 typedef enum ir_layout {

@@ -36,36 +36,15 @@ static void place_type(ir_type_table *table, const ir_type *t) {
 }
 
 static bool is_mutable(const ir_type *t) {
-    switch (t->kind) {
-    case IR_TENSOR:
-    case IR_LIST:
-    case IR_DICT:
-    case IR_CLASS:
-    case IR_ANY:
-    case IR_GENERATOR:
-    case IR_CAPSULE:
-    case IR_FUTURE:
-    case IR_VAR:
-        return true;
-    case IR_TUPLE:
-    case IR_OPTIONAL:
-    case IR_UNION:
-        for (size_t i = 0; i < t->arg_count; i++)
-            if (t->args[i]->is_mutable)
-                return true;
-        return false;
-    case IR_NONE:
-    case IR_BOOL:
-    case IR_INT:
-    case IR_FLOAT:
-    case IR_COMPLEX:
-    case IR_NUMBER:
-    case IR_STR:
-    case IR_DEVICE:
-    case IR_ENUM:
-        break;
-    }
-    return false;
+    enum { NEVER, ALWAYS, PARTS };
+    static const char rules[] = {
+#define KIND(name, text, is_mutable, holds) is_mutable,
+#include "ir/type_kinds.def"
+    };
+    bool is = rules[t->kind] == ALWAYS;
+    for (size_t i = 0; i < t->arg_count && rules[t->kind] == PARTS; i++)
+        is = is || t->args[i]->is_mutable;
+    return is;
 }
 
 static const ir_type *intern(ir_module *m, const ir_type *wanted) {

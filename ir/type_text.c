@@ -1,14 +1,9 @@
 /* ir/type_text.c - types as text: "float32[N,3]", "Optional[List[int]]", a class's name. */
 #include "ir/ir_internal.h"
 
-static const struct {
-    ir_kind kind;
-    const char *name;
-} simple_names[] = {
-    {IR_NONE, "None"},     {IR_BOOL, "bool"},     {IR_INT, "int"},
-    {IR_FLOAT, "float"},   {IR_COMPLEX, "complex"}, {IR_NUMBER, "number"},
-    {IR_STR, "str"},       {IR_DEVICE, "Device"}, {IR_GENERATOR, "Generator"},
-    {IR_CAPSULE, "Capsule"}, {IR_ANY, "Any"},
+static const char *const kind_texts[] = {
+#define KIND(name, text, is_mutable, holds) text,
+#include "ir/type_kinds.def"
 };
 
 static void print_tensor(const ir_module *m, const ir_type *t, ts_buffer *out) {
@@ -75,22 +70,9 @@ void ir_type_print(const ir_module *m, const ir_type *t, ts_buffer *out) {
     case IR_VAR:
         ts_buffer_str(out, t->name);
         return;
-    case IR_NONE:
-    case IR_BOOL:
-    case IR_INT:
-    case IR_FLOAT:
-    case IR_COMPLEX:
-    case IR_NUMBER:
-    case IR_STR:
-    case IR_DEVICE:
-    case IR_GENERATOR:
-    case IR_CAPSULE:
-    case IR_ANY:
-        break;
+    default:
+        ts_buffer_text(out, kind_texts[t->kind]);
     }
-    for (size_t i = 0; i < sizeof simple_names / sizeof simple_names[0]; i++)
-        if (simple_names[i].kind == t->kind)
-            ts_buffer_text(out, simple_names[i].name);
 }
 
 ts_str ir_type_text(ir_module *m, const ir_type *t) {
@@ -202,9 +184,9 @@ static ts_status read_named(ir_text *t, const ir_type **out) {
     if (!is_quoted) {
         if (ts_str_is(name, "Tensor"))
             return read_tensor(t, RT_DTYPE_UNKNOWN, out);
-        for (size_t i = 0; i < sizeof simple_names / sizeof simple_names[0]; i++)
-            if (ts_str_is(name, simple_names[i].name) && !ir_text_peek(t, "[")) {
-                *out = ir_type_simple(t->m, simple_names[i].kind);
+        for (size_t i = 0; i < sizeof kind_texts / sizeof kind_texts[0]; i++)
+            if (*kind_texts[i] && ts_str_is(name, kind_texts[i]) && !ir_text_peek(t, "[")) {
+                *out = ir_type_simple(t->m, (ir_kind)i);
                 return NULL;
             }
         if (ts_str_is(name, "NoneType") || ts_str_is(name, "Scalar")) {
