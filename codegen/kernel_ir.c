@@ -54,7 +54,7 @@ int kn_add_node(kn_kernel *k, kn_node node) {
     return k->node_count++;
 }
 
-static kn_node blank(kn_code code, rt_dtype type) {
+kn_node kn_blank(kn_code code, rt_dtype type) {
     kn_node n;
     memset(&n, 0, sizeof n);
     n.code = code;
@@ -66,7 +66,7 @@ static kn_node blank(kn_code code, rt_dtype type) {
 int kn_constant_integer(kn_kernel *k, rt_dtype type, int64_t value) {
     if (rt_dtype_is_float(type))
         return kn_constant_number(k, type, (double)value);
-    kn_node n = blank(KN_CONSTANT, type);
+    kn_node n = kn_blank(KN_CONSTANT, type);
     n.integer = type == RT_bool ? value != 0 : value;
     return kn_add_node(k, n);
 }
@@ -76,7 +76,7 @@ int kn_constant_number(kn_kernel *k, rt_dtype type, double value) {
         bool fits = value >= -9.2e18 && value <= 9.2e18;
         return kn_constant_integer(k, type, type == RT_bool ? value != 0 : fits ? (int64_t)value : 0);
     }
-    kn_node n = blank(KN_CONSTANT, type);
+    kn_node n = kn_blank(KN_CONSTANT, type);
     n.number = value;
     return kn_add_node(k, n);
 }
@@ -94,7 +94,7 @@ static rt_dtype result_type(const kn_kernel *k, kn_code code, int a, int b) {
 }
 
 int kn_op3(kn_kernel *k, kn_code code, int a, int b, int c) {
-    kn_node n = blank(code, result_type(k, code, a, b));
+    kn_node n = kn_blank(code, result_type(k, code, a, b));
     n.args[0] = a;
     n.args[1] = b;
     n.args[2] = c;
@@ -111,7 +111,7 @@ int kn_cast(kn_kernel *k, int a, rt_dtype type) {
         return rt_dtype_is_float(from->type) ? kn_constant_number(k, type, from->number)
                                              : kn_constant_integer(k, type, from->integer);
     }
-    kn_node n = blank(KN_CAST, type);
+    kn_node n = kn_blank(KN_CAST, type);
     n.args[0] = a;
     return kn_add_node(k, n);
 }
@@ -120,7 +120,7 @@ int kn_load(kn_kernel *k, const kn_access *access) {
     rt_dtype type = access->element;
     if (type == RT_float16 || type == RT_bfloat16)
         type = RT_float32;
-    kn_node n = blank(KN_LOAD, type);
+    kn_node n = kn_blank(KN_LOAD, type);
     n.access = *access;
     return kn_add_node(k, n);
 }
@@ -129,7 +129,7 @@ int kn_load_at(kn_kernel *k, const kn_access *access, int offset) {
     rt_dtype type = access->element;
     if (type == RT_float16 || type == RT_bfloat16)
         type = RT_float32;
-    kn_node n = blank(KN_LOAD, type);
+    kn_node n = kn_blank(KN_LOAD, type);
     n.access = *access;
     n.args[0] = offset;
     return kn_add_node(k, n);
@@ -139,7 +139,7 @@ int kn_reduce(kn_kernel *k, kn_reduction reduction, int a) {
     rt_dtype type = k->nodes[a].type;
     if (reduction == KN_RED_ARGMAX || reduction == KN_RED_ARGMIN)
         type = RT_int64;
-    kn_node n = blank(KN_REDUCE, type);
+    kn_node n = kn_blank(KN_REDUCE, type);
     n.args[0] = a;
     n.reduction = reduction;
     return kn_add_node(k, n);

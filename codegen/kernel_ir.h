@@ -182,6 +182,7 @@ typedef struct kn_kernel {
 } kn_kernel;
 
 kn_kernel *kn_make(ts_arena *arena, ir_module *ir, int buffer_count);
+kn_node kn_blank(kn_code code, rt_dtype type); /* without arguments */
 int kn_add_node(kn_kernel *k, kn_node node); /* equal nodes are shared */
 int kn_constant_number(kn_kernel *k, rt_dtype type, double value);
 int kn_constant_integer(kn_kernel *k, rt_dtype type, int64_t value);

@@ -45,13 +45,17 @@ static bool constant_view(lowering *l, const ir_value *v, kn_matrices *out, ir_s
 
 /* ---- pieces of a contraction ---- */
 
-kn_node lw_tile_node(void) {
-    kn_node n;
-    memset(&n, 0, sizeof n);
-    n.code = KN_TILE;
-    n.type = RT_float32;
-    n.args[0] = n.args[1] = n.args[2] = -1;
-    return n;
+kn_node lw_tile_node(void) { return kn_blank(KN_TILE, RT_float32); }
+
+void lw_space_of_product(lowering *l, const ir_type *t) {
+    kn_kernel *k = l->k;
+    k->contraction.batch_count = t->rank - 2;
+    k->dim_count = l->space_rank = l->space_map.rank = t->rank;
+    for (int d = 0; d < t->rank; d++) {
+        l->space[d] = t->dims[d];
+        k->dims[d] = (kn_dim){.size = t->dims[d], .role = d == t->rank - 1 ? KN_VECTOR : KN_OUTER};
+        l->space_map.dims[d].factors[d] = 1;
+    }
 }
 
 bool lw_is_floats(const ir_value *v, int min_rank) {
@@ -175,14 +179,7 @@ static ts_status matrix_product(lowering *l, ir_anchor kind) {
         return lw_unsupported(l, "a product of other than float32 matrices");
     kn_contraction *c = &K->contraction;
     c->is_on = true;
-    c->batch_count = t->rank - 2;
-    K->dim_count = t->rank;
-    l->space_rank = l->space_map.rank = t->rank;
-    for (int d = 0; d < t->rank; d++) {
-        l->space[d] = t->dims[d];
-        K->dims[d] = (kn_dim){.size = t->dims[d], .role = d == t->rank - 1 ? KN_VECTOR : KN_OUTER};
-        l->space_map.dims[d].factors[d] = 1;
-    }
+    lw_space_of_product(l, t);
     TS_TRY(set_left(l, left));
     TS_TRY(set_right(l, right, kind == IR_A_LINEAR));
     l->anchor_node = kn_add_node(K, lw_tile_node());

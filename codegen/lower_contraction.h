@@ -18,6 +18,8 @@ typedef struct lw_window {
 
 ts_status lw_unsupported(const lowering *l, const char *why) TS_WARN_UNUSED;
 kn_node lw_tile_node(void);
+/* The iteration space of a batched product of type t: its rows and batches outside, columns as vectors. */
+void lw_space_of_product(lowering *l, const ir_type *t);
 bool lw_is_floats(const ir_value *v, int min_rank);
 
 /* ---- lower_convolution.c ---- */
@@ -27,6 +29,8 @@ ts_status lw_open_window(lowering *l, ir_value *x, lw_window *w) TS_WARN_UNUSED;
 /* An argument of one or `spatial` constant integers, as h and w; h of one dim is `first`. */
 bool lw_int_pair(lowering *l, const char *name, int spatial, int64_t first, int64_t *out);
 void lw_space_of_images(lowering *l);
+/* Sets the window of the contraction. True where pixels one after another are a matrix: no window moves. */
+bool lw_product_of_pixels(lowering *l, const lw_window *w);
 int lw_add_kernel_dim(lowering *l, rt_dim size, kn_role role);
 void lw_point(lowering *l, int logical, int dim, rt_dim factor);
 int lw_channel_bias(lowering *l, int node, ir_value *bias); /* -1: failed */

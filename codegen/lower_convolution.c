@@ -381,6 +381,27 @@ static ts_status read_filters(lowering *l, const filters *f, bool interleaved, i
     return NULL;
 }
 
+bool lw_product_of_pixels(lowering *l, const lw_window *w) {
+    kn_contraction *c = &K->contraction;
+    c->h_stride = w->h_stride;
+    c->w_stride = w->w_stride;
+    c->input_h = w->input[0];
+    c->input_w = w->input[1];
+    c->out_h = w->output[0];
+    c->out_w = w->output[1];
+    c->kernel_h = w->kernel[0];
+    c->kernel_w = w->kernel[1];
+    c->stride_h = w->stride[0];
+    c->stride_w = w->stride[1];
+    c->dilation_h = w->dilation[0];
+    c->dilation_w = w->dilation[1];
+    c->pad_h = w->padding[0];
+    c->pad_w = w->padding[1];
+    return w->kernel[0] == 1 && w->kernel[1] == 1 && w->stride[0] == 1 && w->stride[1] == 1 &&
+           w->padding[0] == 0 && w->padding[1] == 0 &&
+           (w->spatial == 1 || kn_dim_same(K, w->h_stride, kn_dim_mul(K, w->w_stride, w->output[1])));
+}
+
 ts_status lw_convolution(lowering *l) {
     if (lw_is_transposed(l))
         return lw_transposed(l);
@@ -431,26 +452,9 @@ ts_status lw_convolution(lowering *l) {
     c->left_k = w.x.strides[1];
     if (gd >= 0)
         c->left.strides[gd] = kn_dim_mul(K, w.x.strides[1], in);
-    c->h_stride = w.h_stride;
-    c->w_stride = w.w_stride;
-    c->input_h = w.input[0];
-    c->input_w = w.input[1];
-    c->out_h = w.output[0];
-    c->out_w = w.output[1];
-    c->kernel_h = w.kernel[0];
-    c->kernel_w = w.kernel[1];
-    c->stride_h = w.stride[0];
-    c->stride_w = w.stride[1];
-    c->dilation_h = w.dilation[0];
-    c->dilation_w = w.dilation[1];
-    c->pad_h = w.padding[0];
-    c->pad_w = w.padding[1];
     c->channels = in;
     bool interleaved = false;
-    /* Pixels one after another are a matrix. */
-    bool is_matrix = has_rows && taps == 1 && w.stride[0] == 1 && w.stride[1] == 1 &&
-                     w.padding[0] == 0 && w.padding[1] == 0 &&
-                     (w.spatial == 1 || kn_dim_same(K, w.h_stride, kn_dim_mul(K, w.w_stride, w.output[1])));
+    bool is_matrix = lw_product_of_pixels(l, &w) && has_rows;
     if (is_matrix)
         c->left_kind = KN_LEFT_ROWS;
     else if (has_rows)

@@ -68,16 +68,9 @@ static ts_status linear(lowering *l, const ir_value *weight, const int8_t *bytes
     ir_strided s;
     if (t->rank > KN_MAX_DIMS || !lw_source(l, op->operands[0], &c->left.buffer, &s))
         return lw_unsupported(l, "the left operand is no view of an input");
-    c->batch_count = t->rank - 2;
-    K->dim_count = t->rank;
-    l->space_rank = l->space_map.rank = t->rank;
-    for (int d = 0; d < t->rank; d++) {
-        l->space[d] = t->dims[d];
-        K->dims[d] = (kn_dim){.size = t->dims[d], .role = d == t->rank - 1 ? KN_VECTOR : KN_OUTER};
-        l->space_map.dims[d].factors[d] = 1;
-        if (d + 1 < t->rank)
-            c->left.strides[d] = s.strides[d];
-    }
+    lw_space_of_product(l, t);
+    for (int d = 0; d + 1 < t->rank; d++)
+        c->left.strides[d] = s.strides[d];
     c->left.offset = s.offset;
     c->left_k = s.strides[t->rank - 1];
     c->left_kind = KN_LEFT_PACKED;
@@ -153,23 +146,7 @@ static ts_status convolution(lowering *l, const ir_value *weight, const int8_t *
     c->left.offset = w.x.offset;
     c->left.strides[n] = w.x.strides[0];
     c->left_k = w.x.strides[1];
-    c->h_stride = w.h_stride;
-    c->w_stride = w.w_stride;
-    c->input_h = w.input[0];
-    c->input_w = w.input[1];
-    c->out_h = w.output[0];
-    c->out_w = w.output[1];
-    c->kernel_h = w.kernel[0];
-    c->kernel_w = w.kernel[1];
-    c->stride_h = w.stride[0];
-    c->stride_w = w.stride[1];
-    c->dilation_h = w.dilation[0];
-    c->dilation_w = w.dilation[1];
-    c->pad_h = w.padding[0];
-    c->pad_w = w.padding[1];
-    /* Pixels one after another are a matrix. */
-    if (taps == 1 && w.stride[0] == 1 && w.stride[1] == 1 && w.padding[0] == 0 && w.padding[1] == 0 &&
-        (w.spatial == 1 || kn_dim_same(K, w.h_stride, kn_dim_mul(K, w.w_stride, w.output[1])))) {
+    if (lw_product_of_pixels(l, &w)) {
         c->left.strides[oh] = w.h_stride;
         c->left.strides[ow] = w.w_stride;
         c->kernel_h = c->kernel_w = 0;

@@ -200,6 +200,14 @@ static void check_types(emitter *E, loop *l, size_t reads_from) {
     }
 }
 
+/* The slot with another value of what it held before the loop: a list may stand for a tuple or a size. */
+static em_slot slot_as_before(const em_slot *before, ir_value *v, const em_slot *now) {
+    em_slot s = {.is_set = true, .v = em_value(v), .declared = now->declared, .defined = now->defined};
+    s.v.is_tuple = before->v.is_tuple;
+    s.v.is_size = before->v.is_size;
+    return s;
+}
+
 static void give_results(emitter *E, loop *l, ir_op *op) {
     for (size_t i = 0; i < l->count; i++) {
         carried *c = &l->list[i];
@@ -209,10 +217,8 @@ static void give_results(emitter *E, loop *l, ir_op *op) {
         if (c->is_defined_flag) {
             out->defined = r;
         } else {
-            const ir_type *declared = out->declared;
-            *out = (em_slot){.is_set = true, .v = em_value(r), .declared = declared};
-            out->v.is_tuple = l->entry.slots[c->slot].v.is_tuple;
-            out->v.is_size = l->entry.slots[c->slot].v.is_size;
+            *out = slot_as_before(&l->entry.slots[c->slot], r, out);
+            out->defined = NULL;
         }
     }
 }
@@ -259,9 +265,7 @@ static bool attempt(emitter *E, loop *l) {
         if (c->is_defined_flag) {
             s->defined = p;
         } else {
-            *s = (em_slot){.is_set = true, .v = em_value(p), .declared = s->declared, .defined = s->defined};
-            s->v.is_tuple = l->entry.slots[c->slot].v.is_tuple;
-            s->v.is_size = l->entry.slots[c->slot].v.is_size;
+            *s = slot_as_before(&l->entry.slots[c->slot], p, s);
         }
     }
     em_reset_flags(E);

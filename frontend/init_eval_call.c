@@ -8,25 +8,6 @@ static const char bound_kind[] = "bound method";
 static const char partial_kind[] = "partial";
 static const char super_kind[] = "super";
 
-static void *capsule_of(rt_value v, const char *kind) {
-    if (v.tag != RT_TAG_CAPSULE)
-        return NULL;
-    const rt_capsule *c = (const rt_capsule *)v.as.counted;
-    return c->kind == kind ? c->pointer : NULL;
-}
-
-static ts_status capsule(const char *kind, const void *data, size_t size, void (*release)(void *),
-                         rt_value *out) {
-    void *copy = malloc(size);
-    if (!copy)
-        return ts_no_memory();
-    memcpy(copy, data, size);
-    ts_status status = rt_capsule_make(RT_TAG_CAPSULE, kind, copy, release, out);
-    if (status)
-        free(copy);
-    return status;
-}
-
 typedef struct bound {
     rt_value self;
     ts_str name; /* in the arena */
@@ -39,7 +20,7 @@ static void bound_release(void *pointer) {
 
 ts_status ev_bound_make(rt_value self, ts_str name, rt_value *out) {
     bound b = {rt_retain(self), name};
-    return capsule(bound_kind, &b, sizeof b, bound_release, out);
+    return rt_capsule_copy(bound_kind, &b, sizeof b, bound_release, out);
 }
 
 typedef struct partial {
@@ -80,7 +61,7 @@ ts_status ev_partial_make(rt_value callee, const ev_arguments *args, rt_value *o
     partial p = {rt_retain(callee), {0}};
     for (size_t i = 1; i < args->count; i++)
         ev_arguments_add(NULL, &p.args, args->items[i].name, rt_retain(args->items[i].value));
-    return capsule(partial_kind, &p, sizeof p, partial_release, out);
+    return rt_capsule_copy(partial_kind, &p, sizeof p, partial_release, out);
 }
 
 static void super_release(void *pointer) {
@@ -94,10 +75,10 @@ ts_status ev_super_make(rt_value self, fe_class *after, rt_value *out) {
     if (b.kind == FE_CLASS)
         c = b.class_; /* in a class method */
     ev_super s = {rt_retain(self), c ? c : after, after};
-    return capsule(super_kind, &s, sizeof s, super_release, out);
+    return rt_capsule_copy(super_kind, &s, sizeof s, super_release, out);
 }
 
-const ev_super *ev_as_super(rt_value v) { return capsule_of(v, super_kind); }
+const ev_super *ev_as_super(rt_value v) { return rt_capsule_of(v, super_kind); }
 
 fe_function *ev_find_method_after(fe_class *class_, fe_class *after, ts_str name,
                                   fe_class **out_class) {
@@ -485,10 +466,10 @@ ts_status ev_call_value(evaluator *ev, rt_value callee, ev_arguments *args, rt_v
     *out = rt_none();
     if (callee.tag == RT_TAG_FUNCTION)
         return ev_call(ev, fe_binding_of_value(callee), args, out);
-    const bound *b = capsule_of(callee, bound_kind);
+    const bound *b = rt_capsule_of(callee, bound_kind);
     if (b)
         return ev_call_method(ev, b->self, b->name, args, out);
-    const partial *p = capsule_of(callee, partial_kind);
+    const partial *p = rt_capsule_of(callee, partial_kind);
     if (p) {
         ev_arguments all = {0};
         for (size_t i = 0; i < p->args.count; i++)
@@ -614,7 +595,7 @@ ts_status ev_call_method(evaluator *ev, rt_value self, ts_str name, ev_arguments
     }
     rt_value callee;
     TS_TRY(ev_get_attribute(ev, self, name, &callee));
-    if (capsule_of(callee, bound_kind)) { /* it would come back here */
+    if (rt_capsule_of(callee, bound_kind)) { /* it would come back here */
         rt_release(callee);
         return ts_raise("AttributeError", "'%.*s' object has no attribute '%.*s'",
                         TS_STR_ARG(ev_type_name(self)), TS_STR_ARG(name));

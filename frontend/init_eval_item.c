@@ -8,25 +8,6 @@ static const char range_kind[] = "range";
 static const char slice_kind[] = "slice";
 static const char iterator_kind[] = "iterator";
 
-static void *capsule_of(rt_value v, const char *kind) {
-    if (v.tag != RT_TAG_CAPSULE)
-        return NULL;
-    const rt_capsule *c = (const rt_capsule *)v.as.counted;
-    return c->kind == kind ? c->pointer : NULL;
-}
-
-static ts_status capsule(const char *kind, const void *data, size_t size, void (*release)(void *),
-                         rt_value *out) {
-    void *copy = malloc(size);
-    if (!copy)
-        return ts_no_memory();
-    memcpy(copy, data, size);
-    ts_status status = rt_capsule_make(RT_TAG_CAPSULE, kind, copy, release, out);
-    if (status)
-        free(copy);
-    return status;
-}
-
 ts_status ev_range_make(int64_t start, int64_t stop, int64_t step, rt_value *out) {
     if (step == 0)
         return ts_raise("ValueError", "range() arg 3 must not be zero");
@@ -35,10 +16,10 @@ ts_status ev_range_make(int64_t start, int64_t stop, int64_t step, rt_value *out
     uint64_t width = step > 0 ? (uint64_t)step : 0 - (uint64_t)step;
     if (step > 0 ? start < stop : start > stop)
         r.count = (int64_t)((span - 1) / width + 1);
-    return capsule(range_kind, &r, sizeof r, free, out);
+    return rt_capsule_copy(range_kind, &r, sizeof r, free, out);
 }
 
-const ev_range *ev_as_range(rt_value v) { return capsule_of(v, range_kind); }
+const ev_range *ev_as_range(rt_value v) { return rt_capsule_of(v, range_kind); }
 
 typedef struct slice {
     rt_value parts[3];
@@ -53,11 +34,11 @@ static void slice_release(void *pointer) {
 
 ts_status ev_slice_make(rt_value start, rt_value stop, rt_value step, rt_value *out) {
     slice s = {{rt_retain(start), rt_retain(stop), rt_retain(step)}};
-    return capsule(slice_kind, &s, sizeof s, slice_release, out);
+    return rt_capsule_copy(slice_kind, &s, sizeof s, slice_release, out);
 }
 
 bool ev_slice_parts(rt_value v, rt_value out[3]) {
-    const slice *s = capsule_of(v, slice_kind);
+    const slice *s = rt_capsule_of(v, slice_kind);
     for (int i = 0; s && i < 3; i++)
         out[i] = s->parts[i];
     return s != NULL;
@@ -70,13 +51,13 @@ static void iterator_release(void *pointer) {
 
 ts_status ev_iterator_make(rt_value list, rt_value *out) {
     ev_iterator i = {rt_retain(list), 0};
-    ts_status status = capsule(iterator_kind, &i, sizeof i, iterator_release, out);
+    ts_status status = rt_capsule_copy(iterator_kind, &i, sizeof i, iterator_release, out);
     if (status)
         rt_release(list);
     return status;
 }
 
-ev_iterator *ev_as_iterator(rt_value v) { return capsule_of(v, iterator_kind); }
+ev_iterator *ev_as_iterator(rt_value v) { return rt_capsule_of(v, iterator_kind); }
 
 /* ---- length ---- */
 ts_status ev_length(evaluator *ev, rt_value v, int64_t *out) {
@@ -375,7 +356,7 @@ static ts_status object_item(evaluator *ev, rt_value v, const char *name, const 
 
 ts_status ev_get_item(evaluator *ev, rt_value v, rt_value index, rt_value *out) {
     *out = rt_none();
-    const slice *s = capsule_of(index, slice_kind);
+    const slice *s = rt_capsule_of(index, slice_kind);
     const ev_range *range = ev_as_range(v);
     int64_t i;
     if (range) {
@@ -485,7 +466,7 @@ static ts_status set_list_slice(evaluator *ev, rt_value v, const slice *s, rt_va
 }
 
 ts_status ev_set_item(evaluator *ev, rt_value v, rt_value index, rt_value value) {
-    const slice *s = capsule_of(index, slice_kind);
+    const slice *s = rt_capsule_of(index, slice_kind);
     switch (v.tag) {
     case RT_TAG_LIST: {
         if (s)
@@ -519,7 +500,7 @@ ts_status ev_set_item(evaluator *ev, rt_value v, rt_value index, rt_value value)
 }
 
 ts_status ev_delete_item(evaluator *ev, rt_value v, rt_value index) {
-    const slice *s = capsule_of(index, slice_kind);
+    const slice *s = rt_capsule_of(index, slice_kind);
     if (v.tag == RT_TAG_LIST && s) {
         rt_value none;
         TS_TRY(rt_list_make(0, &none));

@@ -13,6 +13,8 @@ typedef struct pass_op_list {
 
 /* All operators of a function, each before those of its regions, in the order of the text. */
 pass_op_list pass_collect(pass_context *ctx, const ir_function *f);
+/* How many there are, regions included. */
+size_t pass_count_ops(const ir_block *block);
 /* Numbers the parameters and results of the function in order, regions included: how many there are. */
 uint32_t pass_number_values(const ir_function *f);
 /* False once the operator, or one around it, was removed. */

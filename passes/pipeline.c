@@ -107,12 +107,12 @@ typedef struct manager {
     bool dumps;
 } manager;
 
-static size_t count_block(const ir_block *b) {
+size_t pass_count_ops(const ir_block *b) {
     size_t count = 0;
     for (const ir_op *op = b->first; op; op = op->next) {
         count++;
         for (size_t i = 0; i < op->region_count; i++)
-            count += count_block(op->regions[i]);
+            count += pass_count_ops(op->regions[i]);
     }
     return count;
 }
@@ -120,7 +120,7 @@ static size_t count_block(const ir_block *b) {
 static size_t count_ops(const ir_module *m) {
     size_t count = 0;
     for (const ir_function *f = m->functions; f; f = f->next)
-        count += count_block(f->body);
+        count += pass_count_ops(f->body);
     return count;
 }
 

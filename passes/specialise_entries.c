@@ -16,16 +16,6 @@ enum {
     MAX_COPIED = 2400      /* of all copies but the first */
 };
 
-static size_t count_block(const ir_block *b) {
-    size_t count = 0;
-    for (const ir_op *op = b->first; op; op = op->next) {
-        count++;
-        for (size_t i = 0; i < op->region_count; i++)
-            count += count_block(op->regions[i]);
-    }
-    return count;
-}
-
 static bool is_special(const ir_function *f, size_t i) {
     const ir_value *p = f->body->parameters[i];
     rt_value d = f->defaults[i];
@@ -109,7 +99,7 @@ static ir_op *make_path(pass_context *ctx, ir_builder *b, ir_function *f, const 
 
 static void specialise(pass_context *ctx, ir_module *m, ir_function *f) {
     pass_plan plans[PASS_MAX_PLANS];
-    size_t operators = count_block(f->body);
+    size_t operators = pass_count_ops(f->body);
     if (operators > MAX_OPERATORS || rt_op_find(TS_STR("__is__")) == OP_COUNT ||
         rt_op_find(TS_STR("__not__")) == OP_COUNT)
         return;

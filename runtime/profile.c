@@ -50,20 +50,6 @@ tsrt_status *tsrt_profile_begin(tsrt_session *session) {
     return NULL;
 }
 
-static void put_json_text(ts_buffer *b, ts_str s) {
-    ts_buffer_char(b, '"');
-    for (size_t i = 0; i < s.length; i++) {
-        unsigned char c = (unsigned char)s.data[i];
-        if (c == '"' || c == '\\')
-            ts_buffer_format(b, "\\%c", c);
-        else if (c < 0x20)
-            ts_buffer_format(b, "\\u%04x", c);
-        else
-            ts_buffer_char(b, (char)c);
-    }
-    ts_buffer_char(b, '"');
-}
-
 /* Nanoseconds as microseconds with three digits; no locale's decimal comma. */
 static void put_us(ts_buffer *b, uint64_t ns) {
     ts_buffer_format(b, "%llu.%03llu", (unsigned long long)(ns / 1000),
@@ -87,9 +73,9 @@ static void put_event(ts_buffer *b, const tsrt_model *m, const event *e, uint64_
         name = p->entries[e->row].name;
     }
     ts_buffer_text(b, "{\"ph\":\"X\",\"pid\":1,\"tid\":1,\"cat\":");
-    put_json_text(b, ts_str_of(category));
+    ts_buffer_json(b, ts_str_of(category));
     ts_buffer_text(b, ",\"name\":");
-    put_json_text(b, name);
+    ts_buffer_json(b, name);
     ts_buffer_text(b, ",\"ts\":");
     put_us(b, e->begin_ns - origin);
     ts_buffer_text(b, ",\"dur\":");
@@ -99,7 +85,7 @@ static void put_event(ts_buffer *b, const tsrt_model *m, const event *e, uint64_
     ts_buffer text = {0};
     if (place.line)
         ts_buffer_format(&text, "%.*s:%d", TS_STR_ARG(place.file), place.line);
-    put_json_text(b, (ts_str){text.data, text.length});
+    ts_buffer_json(b, (ts_str){text.data, text.length});
     ts_buffer_deinit(&text);
     if (flops > 0)
         ts_buffer_format(b, ",\"flops\":%.0f", flops);

@@ -29,18 +29,10 @@ int64_t service_tensor_size(const rt_value *value, int64_t index) {
 
 /* Strides of a dense layout: 0 row-major, 1 channels last (N, spatial, C in memory). */
 static void dense_strides(const int64_t *sizes, int rank, uint32_t layout, int64_t *strides) {
-    if (!layout || rank < 3) {
+    if (!layout || rank < 3)
         rt_contiguous_strides(sizes, rank, strides);
-        return;
-    }
-    int64_t step = 1;
-    strides[1] = 1;
-    step = sizes[1] > 1 ? sizes[1] : 1;
-    for (int d = rank - 1; d >= 2; d--) {
-        strides[d] = step;
-        step *= sizes[d] > 1 ? sizes[d] : 1;
-    }
-    strides[0] = step;
+    else
+        rt_channels_last_strides(sizes, rank, strides);
 }
 
 static ts_status byte_count(rt_dtype dtype, const int64_t *sizes, int rank, size_t *out) {

@@ -70,7 +70,5 @@ ts_status options_keep_inputs(const char *output, const char *const *inputs, siz
 /* ---- the process (options_streams.c) ---- */
 /* Fills closed standard streams, ignores SIGPIPE, takes the C locale for numbers. */
 void streams_init(void);
-/* Writes to a standard stream; false where that failed (the reader has gone, the disk is full). */
-bool streams_write(int descriptor, const char *data, size_t length);
 
 #endif

@@ -23,19 +23,6 @@ void streams_init(void) {
     setlocale(LC_NUMERIC, "C");
 }
 
-bool streams_write(int descriptor, const char *data, size_t length) {
-    while (length) {
-        ssize_t n = write(descriptor, data, length);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return false;
-        data += n;
-        length -= (size_t)n;
-    }
-    return true;
-}
-
 ts_status options_keep_inputs(const char *output, const char *const *inputs, size_t count) {
     struct stat in, out;
     if (!output || stat(output, &out) != 0 || !S_ISREG(out.st_mode))

@@ -102,34 +102,20 @@ static void text_one(const fe_diagnostic *d, ts_str trail, ts_buffer *out) {
     source_line(d, out);
 }
 
-static void json_string(ts_buffer *out, ts_str s) {
-    ts_buffer_char(out, '"');
-    for (size_t i = 0; i < s.length; i++) {
-        unsigned char c = (unsigned char)s.data[i];
-        if (c == '"' || c == '\\')
-            ts_buffer_format(out, "\\%c", c);
-        else if (c < 32 || c == 127)
-            ts_buffer_format(out, "\\u%04x", c);
-        else
-            ts_buffer_char(out, (char)c);
-    }
-    ts_buffer_char(out, '"');
-}
-
 static void json_one(const fe_diagnostic *d, ts_str trail, bool is_first, ts_buffer *out) {
     ts_buffer_format(out, "%s\n  {\"severity\": \"%s\", \"code\": \"%s\", \"file\": ",
                      is_first ? "" : ",", severity_name(d->severity), code_name(d->code));
-    json_string(out, d->place.file);
+    ts_buffer_json(out, d->place.file);
     ts_buffer_format(out, ", \"line\": %d, \"column\": %d, \"length\": %d, \"message\": ",
                      d->place.line, d->place.column, d->place.length);
-    json_string(out, d->message);
+    ts_buffer_json(out, d->message);
     if (trail.length) {
         ts_buffer_text(out, ", \"trail\": ");
-        json_string(out, trail);
+        ts_buffer_json(out, trail);
     }
     if (d->line.length) {
         ts_buffer_text(out, ", \"source\": ");
-        json_string(out, (ts_str){d->line.data, d->line.length > 400 ? 0 : d->line.length});
+        ts_buffer_json(out, (ts_str){d->line.data, d->line.length > 400 ? 0 : d->line.length});
     }
     ts_buffer_char(out, '}');
 }

@@ -110,7 +110,7 @@ typedef struct driver {
 } driver;
 
 static void say(const char *text, size_t length) {
-    (void)streams_write(2, text, length); /* nobody is left to tell */
+    (void)ts_write_all(2, text, length); /* nobody is left to tell */
 }
 
 static void say_text(void *user, ts_str text) {
@@ -120,7 +120,7 @@ static void say_text(void *user, ts_str text) {
 
 static void print_text(void *user, ts_str text) {
     driver *d = user;
-    d->failed_output |= !streams_write(1, text.data, text.length);
+    d->failed_output |= !ts_write_all(1, text.data, text.length);
 }
 
 static ts_status make_folder(const char *option, const char *path) {

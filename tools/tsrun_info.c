@@ -1,4 +1,5 @@
 /* tools/tsrun_info.c - `tsrun info`: what a compiled model holds, and whether it is intact. */
+#include "runtime/base/file.h"
 #include "tools/tsrun.h"
 
 /* Each line of a text behind a word. */
@@ -76,7 +77,7 @@ ts_status tsrun_info(const char *path, const options *line, bool *out_failed_out
     if (!status)
         status = ts_buffer_status(&text);
     if (!status)
-        *out_failed_output = !streams_write(1, text.data, text.length);
+        *out_failed_output = !ts_write_all(1, text.data, text.length);
     ts_buffer_deinit(&text);
     tsrt_model_release(model);
     return status;

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "runtime/base/file.h"
 #include "tools/tsrun.h"
 
 static const option_row rows[] = {
@@ -63,7 +64,7 @@ static void on_signal(int number) {
 }
 
 static void flush(tsrun_model *m) {
-    if (m->printed.length && !streams_write(1, m->printed.data, m->printed.length))
+    if (m->printed.length && !ts_write_all(1, m->printed.data, m->printed.length))
         m->failed_output = true;
     m->printed.length = 0;
 }
@@ -79,8 +80,8 @@ static void on_print(void *user, const char *text, size_t length) {
 
 static void on_log(void *user, const char *text, size_t length) {
     (void)user;
-    (void)(streams_write(2, "tsrun: note: ", 13) && streams_write(2, text, length) &&
-           streams_write(2, "\n", 1));
+    (void)(ts_write_all(2, "tsrun: note: ", 13) && ts_write_all(2, text, length) &&
+           ts_write_all(2, "\n", 1));
 }
 
 static void complain(ts_status status) {
@@ -104,9 +105,9 @@ static void complain(ts_status status) {
     if (trail[0] && !exception[0])
         ts_buffer_format(&text, "  %s\n", trail);
     if (text.failed)
-        (void)streams_write(2, "tsrun: error: out of memory\n", 28);
+        (void)ts_write_all(2, "tsrun: error: out of memory\n", 28);
     else
-        (void)streams_write(2, text.data, text.length);
+        (void)ts_write_all(2, text.data, text.length);
     ts_buffer_deinit(&text);
 }
 
@@ -411,7 +412,7 @@ static bool answer(const options *line, bool *out_failed) {
     } else {
         return false;
     }
-    *out_failed = !streams_write(1, text.data, text.length);
+    *out_failed = !ts_write_all(1, text.data, text.length);
     ts_buffer_deinit(&text);
     return true;
 }

@@ -1,4 +1,5 @@
 /* tools/tsrun_tree.c - arguments and results as JSON trees (docs/inputs.md lists the forms). */
+#include "runtime/base/file.h"
 #include "tools/tsrun.h"
 
 #include <stdio.h>
@@ -355,7 +356,7 @@ ts_status tsrun_json_write(const char *path, const json_t *tree, unsigned digits
     size_t length = strlen(text);
     ts_status status = NULL;
     if (strcmp(path, "-") == 0) {
-        if (!streams_write(1, text, length) || !streams_write(1, "\n", 1))
+        if (!ts_write_all(1, text, length) || !ts_write_all(1, "\n", 1))
             status = ts_error_make(TS_ERR_IO, "cannot write to standard output");
     } else {
         ts_file_part parts[2] = {{.data = text, .length = length}, {.data = "\n", .length = 1}};

@@ -209,20 +209,6 @@ const safetensors_entry *safetensors_find(const safetensors_file *file, ts_str n
     return NULL;
 }
 
-static void write_string(ts_buffer *out, ts_str s) {
-    ts_buffer_char(out, '"');
-    for (size_t i = 0; i < s.length; i++) {
-        unsigned char c = (unsigned char)s.data[i];
-        if (c == '"' || c == '\\')
-            ts_buffer_format(out, "\\%c", c);
-        else if (c < 32)
-            ts_buffer_format(out, "\\u%04x", c);
-        else
-            ts_buffer_char(out, (char)c);
-    }
-    ts_buffer_char(out, '"');
-}
-
 static int dtype_row(int dtype) {
     for (int i = 0; i < DTYPE_COUNT; i++)
         if (dtypes[i].dtype == dtype)
@@ -248,7 +234,7 @@ ts_status safetensors_write(const char *path, const safetensors_entry *entries, 
             if (row < 0 || dtypes[row].bytes != width)
                 continue;
             ts_buffer_text(&header, part > 2 ? "," : "");
-            write_string(&header, e->name);
+            ts_buffer_json(&header, e->name);
             ts_buffer_format(&header, ":{\"dtype\":\"%s\",\"shape\":[", dtypes[row].name);
             for (size_t k = 0; k < e->rank; k++)
                 ts_buffer_format(&header, "%s%lld", k ? "," : "", (long long)e->sizes[k]);

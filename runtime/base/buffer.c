@@ -78,3 +78,17 @@ void ts_buffer_deinit(ts_buffer *buffer) {
     free(buffer->data);
     *buffer = (ts_buffer){0};
 }
+
+void ts_buffer_json(ts_buffer *buffer, ts_str text) {
+    ts_buffer_char(buffer, '"');
+    for (size_t i = 0; i < text.length; i++) {
+        unsigned char c = (unsigned char)text.data[i];
+        if (c == '"' || c == '\\')
+            ts_buffer_format(buffer, "\\%c", c);
+        else if (c < 32 || c == 127)
+            ts_buffer_format(buffer, "\\u%04x", c);
+        else
+            ts_buffer_char(buffer, (char)c);
+    }
+    ts_buffer_char(buffer, '"');
+}

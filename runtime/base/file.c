@@ -59,7 +59,7 @@ void ts_file_forget(const ts_mapped_file *file) {
         madvise(cast.out, file->length, MADV_DONTNEED);
 }
 
-static bool write_all(int fd, const char *data, size_t length) {
+bool ts_write_all(int fd, const char *data, size_t length) {
     while (length) {
         ssize_t n = write(fd, data, length);
         if (n < 0 && errno == EINTR)
@@ -88,7 +88,7 @@ static bool write_parts(int fd, const ts_file_part *parts, size_t count) {
             data += n;
             left -= n;
             if (filled == PIECE) {
-                done = write_all(fd, piece, PIECE);
+                done = ts_write_all(fd, piece, PIECE);
                 filled = 0;
             }
         }
@@ -97,7 +97,7 @@ static bool write_parts(int fd, const ts_file_part *parts, size_t count) {
             ts_file_forget(&file);
         }
     }
-    done = done && write_all(fd, piece, filled);
+    done = done && ts_write_all(fd, piece, filled);
     free(piece);
     return done;
 }

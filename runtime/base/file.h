@@ -26,4 +26,7 @@ typedef struct ts_file_part {
  * a pipe is written to as it is. */
 ts_status ts_file_write(const char *path, const ts_file_part *parts, size_t count) TS_WARN_UNUSED;
 
+/* All of the bytes to a descriptor, whatever interrupts; false on an error. */
+bool ts_write_all(int fd, const char *data, size_t length);
+
 #endif

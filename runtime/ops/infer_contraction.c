@@ -6,13 +6,9 @@ static ts_status unknown(rt_dtype dtype, rt_fact *out) {
     return NULL;
 }
 
-static rt_dtype dtype_of(const rt_fact *f) {
-    return f->kind == RT_FACT_TENSOR ? f->dtype : RT_DTYPE_UNKNOWN;
-}
-
 static ts_status product(const rt_infer_context *ic, const rt_fact *a, const rt_fact *b,
                          bool b_turned, rt_fact *out) {
-    rt_dtype dtype = dtype_of(a) != RT_DTYPE_UNKNOWN ? dtype_of(a) : dtype_of(b);
+    rt_dtype dtype = rt_fact_tensor_dtype(a) != RT_DTYPE_UNKNOWN ? rt_fact_tensor_dtype(a) : rt_fact_tensor_dtype(b);
     TS_TRY(rt_fact_match_dtype(a, b));
     if (a->rank == 0 || b->rank == 0)
         return ts_raise("RuntimeError", "a matrix product of a tensor without dims");
@@ -56,30 +52,30 @@ RULE(addmm) { return product(ic, &args[1], &args[2], false, outs); }
 RULE(addbmm) {
     const rt_fact *a = &args[1], *b = &args[2];
     if (!rt_fact_has_shape(a) || !rt_fact_has_shape(b) || a->rank != 3 || b->rank != 3)
-        return unknown(dtype_of(a), outs);
+        return unknown(rt_fact_tensor_dtype(a), outs);
     rt_dim *dims = rt_new_dims(ic, 2);
     dims[0] = a->dims[1];
     dims[1] = b->dims[2];
-    outs[0] = rt_fact_tensor(dtype_of(a), 2, dims);
+    outs[0] = rt_fact_tensor(rt_fact_tensor_dtype(a), 2, dims);
     return NULL;
 }
 
 RULE(bilinear) {
     const rt_fact *x = &args[0], *w = &args[2];
     if (!rt_fact_has_shape(x) || !rt_fact_has_shape(w) || x->rank < 1 || w->rank != 3)
-        return unknown(dtype_of(x), outs);
+        return unknown(rt_fact_tensor_dtype(x), outs);
     rt_dim *dims = rt_new_dims(ic, x->rank);
     for (int i = 0; i + 1 < x->rank; i++)
         dims[i] = x->dims[i];
     dims[x->rank - 1] = w->dims[0];
-    outs[0] = rt_fact_tensor(dtype_of(x), x->rank, dims);
+    outs[0] = rt_fact_tensor(rt_fact_tensor_dtype(x), x->rank, dims);
     return NULL;
 }
 
 /* Sizes of labels; only plain equations with known ranks, else the result stays unknown. */
 RULE(einsum) {
     const rt_fact *list = &args[1];
-    rt_dtype dtype = list->kind == RT_FACT_LIST && list->items ? dtype_of(&list->items[0])
+    rt_dtype dtype = list->kind == RT_FACT_LIST && list->items ? rt_fact_tensor_dtype(&list->items[0])
                                                                : RT_DTYPE_UNKNOWN;
     if (!rt_dtype_is_float(dtype) && !rt_dtype_is_complex(dtype))
         dtype = RT_DTYPE_UNKNOWN; /* whole numbers that are summed become int64 */
@@ -142,11 +138,11 @@ RULE(tensordot) {
     bool gone[RT_MAX_RANK] = {false}, gone_b[RT_MAX_RANK] = {false};
     if (!rt_fact_has_shape(a) || !rt_fact_has_shape(b) || !rt_fact_ints(&args[2], da, &na) ||
         !rt_fact_ints(&args[3], db, &nb) || na != nb || na < 0)
-        return unknown(dtype_of(a), outs);
+        return unknown(rt_fact_tensor_dtype(a), outs);
     for (int i = 0; i < na; i++) {
         int64_t p = da[i] < 0 ? da[i] + a->rank : da[i], q = db[i] < 0 ? db[i] + b->rank : db[i];
         if (p < 0 || p >= a->rank || q < 0 || q >= b->rank)
-            return unknown(dtype_of(a), outs);
+            return unknown(rt_fact_tensor_dtype(a), outs);
         gone[p] = gone_b[q] = true;
     }
     rt_dim *dims = rt_new_dims(ic, a->rank + b->rank);
@@ -156,26 +152,15 @@ RULE(tensordot) {
     for (int i = 0; i < b->rank; i++)
         if (!gone_b[i])
             dims[rank++] = b->dims[i];
-    outs[0] = rt_fact_tensor(dtype_of(a), rank, dims);
+    outs[0] = rt_fact_tensor(rt_fact_tensor_dtype(a), rank, dims);
     return NULL;
 }
 
 /* ---- convolutions ---- */
 
-/* Entry i of a list that may have one entry for all dims. */
-static rt_dim entry(const rt_fact *f, int i, int dims) {
-    rt_dim list[RT_MAX_RANK];
-    int count;
-    if (!rt_fact_dims(f, list, &count))
-        return RT_DIM_UNKNOWN;
-    return count == 1 ? list[0] : count == dims ? list[i] : RT_DIM_UNKNOWN;
-}
-
-static bool known(rt_dim d) { return d != RT_DIM_UNKNOWN; }
-
 static rt_dim conv_size(const rt_infer_context *ic, rt_dim in, rt_dim kernel, rt_dim stride,
                         rt_dim padding, rt_dim dilation) {
-    if (!known(in) || !known(kernel) || !known(stride) || !known(padding) || !known(dilation))
+    if (!rt_known(in) || !rt_known(kernel) || !rt_known(stride) || !rt_known(padding) || !rt_known(dilation))
         return RT_DIM_UNKNOWN;
     rt_dim reach = rt_dim_mul(ic, dilation, rt_dim_sub(ic, kernel, 1));
     rt_dim n = rt_dim_sub(ic, rt_dim_add(ic, in, rt_dim_mul(ic, 2, padding)), reach);
@@ -184,8 +169,8 @@ static rt_dim conv_size(const rt_infer_context *ic, rt_dim in, rt_dim kernel, rt
 
 static rt_dim transposed_size(const rt_infer_context *ic, rt_dim in, rt_dim kernel, rt_dim stride,
                               rt_dim padding, rt_dim dilation, rt_dim extra) {
-    if (!known(in) || !known(kernel) || !known(stride) || !known(padding) || !known(dilation) ||
-        !known(extra))
+    if (!rt_known(in) || !rt_known(kernel) || !rt_known(stride) || !rt_known(padding) || !rt_known(dilation) ||
+        !rt_known(extra))
         return RT_DIM_UNKNOWN;
     rt_dim n = rt_dim_mul(ic, rt_dim_sub(ic, in, 1), stride);
     n = rt_dim_sub(ic, n, rt_dim_mul(ic, 2, padding));
@@ -201,7 +186,7 @@ static ts_status convolution(const rt_infer_context *ic, const rt_fact *args, co
     TS_TRY(rt_fact_match_dtype(x, w));
     if (!rt_fact_has_shape(x) || !rt_fact_has_shape(w) || w->rank < 3 || w->rank > 5 ||
         transposed < 0)
-        return unknown(dtype_of(x), out);
+        return unknown(rt_fact_tensor_dtype(x), out);
     if (x->rank != w->rank && x->rank != w->rank - 1)
         return ts_raise("RuntimeError", "a convolution with weights of %d dims takes %d or %d, found %d",
                         w->rank, w->rank - 1, w->rank, x->rank);
@@ -220,7 +205,7 @@ static ts_status convolution(const rt_infer_context *ic, const rt_fact *args, co
                                                       : RT_DIM_UNKNOWN;
     for (int i = 0; i < dims_count; i++) {
         rt_dim in = x->dims[own + 1 + i], kernel = w->dims[2 + i];
-        rt_dim s = entry(stride, i, dims_count), d = entry(dilation, i, dims_count);
+        rt_dim s = rt_fact_entry(stride, i, dims_count), d = rt_fact_entry(dilation, i, dims_count);
         if (padding->kind == RT_FACT_STR) {
             bool same = padding->is_known && ts_str_is(padding->s, "same");
             dims[at++] = !padding->is_known ? RT_DIM_UNKNOWN
@@ -228,12 +213,12 @@ static ts_status convolution(const rt_infer_context *ic, const rt_fact *args, co
                                             : conv_size(ic, in, kernel, s, 0, d);
             continue;
         }
-        rt_dim p = entry(padding, i, dims_count);
+        rt_dim p = rt_fact_entry(padding, i, dims_count);
         dims[at++] = transposed ? transposed_size(ic, in, kernel, s, p, d,
-                                                  entry(output_padding, i, dims_count))
+                                                  rt_fact_entry(output_padding, i, dims_count))
                                 : conv_size(ic, in, kernel, s, p, d);
     }
-    *out = rt_fact_tensor(dtype_of(x), at, dims);
+    *out = rt_fact_tensor(rt_fact_tensor_dtype(x), at, dims);
     return NULL;
 }
 
@@ -241,7 +226,7 @@ RULE(conv) { return convolution(ic, args, &args[3], &args[4], &args[5], NULL, 0,
 
 RULE(integer_convolution) {
     rt_fact pair[2] = {args[0], args[1]};
-    pair[1].dtype = dtype_of(&args[0]);
+    pair[1].dtype = rt_fact_tensor_dtype(&args[0]);
     TS_TRY(convolution(ic, pair, &args[3], &args[4], &args[5], NULL, 0, &args[6], outs));
     outs[0].dtype = RT_int32;
     return NULL;
@@ -253,7 +238,7 @@ static ts_status packed_convolution(const rt_infer_context *ic, const rt_fact *x
                                     const rt_fact *packed, rt_fact *out) {
     if (packed->kind != RT_FACT_OTHER || !packed->count_known || packed->count != 9 || !packed->items ||
         !rt_fact_has_shape(x) || !rt_fact_has_shape(&packed->items[1]))
-        return unknown(dtype_of(x), out);
+        return unknown(rt_fact_tensor_dtype(x), out);
     rt_fact items[9], pair[2] = {*x, packed->items[1]};
     const rt_fact *w = &packed->items[1];
     for (int i = 0; i < 9; i++)
@@ -272,7 +257,7 @@ static ts_status packed_convolution(const rt_infer_context *ic, const rt_fact *x
     }
     int64_t transposed;
     if (!rt_fact_int(&items[7], &transposed))
-        return unknown(dtype_of(x), out);
+        return unknown(rt_fact_tensor_dtype(x), out);
     pair[1].dtype = x->dtype;
     return convolution(ic, pair, &items[3], &items[4], &items[5], &items[8], transposed, &items[6], out);
 }
@@ -299,39 +284,39 @@ RULE(convolution) {
 RULE(im2col) {
     const rt_fact *x = &args[0];
     if (!rt_fact_has_shape(x) || (x->rank != 3 && x->rank != 4))
-        return unknown(dtype_of(x), outs);
+        return unknown(rt_fact_tensor_dtype(x), outs);
     rt_dim *dims = rt_new_dims(ic, 3), count = 1, rows = x->dims[x->rank - 3];
     for (int i = 0; i < 2; i++) {
-        rt_dim kernel = entry(&args[1], i, 2);
-        rt_dim n = conv_size(ic, x->dims[x->rank - 2 + i], kernel, entry(&args[4], i, 2),
-                             entry(&args[3], i, 2), entry(&args[2], i, 2));
-        count = known(count) && known(n) ? rt_dim_mul(ic, count, n) : RT_DIM_UNKNOWN;
-        rows = known(rows) && known(kernel) ? rt_dim_mul(ic, rows, kernel) : RT_DIM_UNKNOWN;
+        rt_dim kernel = rt_fact_entry(&args[1], i, 2);
+        rt_dim n = conv_size(ic, x->dims[x->rank - 2 + i], kernel, rt_fact_entry(&args[4], i, 2),
+                             rt_fact_entry(&args[3], i, 2), rt_fact_entry(&args[2], i, 2));
+        count = rt_known(count) && rt_known(n) ? rt_dim_mul(ic, count, n) : RT_DIM_UNKNOWN;
+        rows = rt_known(rows) && rt_known(kernel) ? rt_dim_mul(ic, rows, kernel) : RT_DIM_UNKNOWN;
     }
     int at = 0;
     if (x->rank == 4)
         dims[at++] = x->dims[0];
     dims[at++] = rows;
     dims[at++] = count;
-    outs[0] = rt_fact_tensor(dtype_of(x), at, dims);
+    outs[0] = rt_fact_tensor(rt_fact_tensor_dtype(x), at, dims);
     return NULL;
 }
 
 RULE(col2im) {
     const rt_fact *x = &args[0];
     if (!rt_fact_has_shape(x) || (x->rank != 2 && x->rank != 3))
-        return unknown(dtype_of(x), outs);
+        return unknown(rt_fact_tensor_dtype(x), outs);
     rt_dim *dims = rt_new_dims(ic, 4), kernel = 1, rows = x->dims[x->rank - 2];
     for (int i = 0; i < 2; i++) {
-        rt_dim k = entry(&args[2], i, 2);
-        kernel = known(kernel) && known(k) ? rt_dim_mul(ic, kernel, k) : RT_DIM_UNKNOWN;
+        rt_dim k = rt_fact_entry(&args[2], i, 2);
+        kernel = rt_known(kernel) && rt_known(k) ? rt_dim_mul(ic, kernel, k) : RT_DIM_UNKNOWN;
     }
     int at = 0;
     if (x->rank == 3)
         dims[at++] = x->dims[0];
-    dims[at++] = known(rows) && known(kernel) ? rt_dim_floordiv(ic, rows, kernel) : RT_DIM_UNKNOWN;
-    dims[at++] = entry(&args[1], 0, 2);
-    dims[at++] = entry(&args[1], 1, 2);
-    outs[0] = rt_fact_tensor(dtype_of(x), at, dims);
+    dims[at++] = rt_known(rows) && rt_known(kernel) ? rt_dim_floordiv(ic, rows, kernel) : RT_DIM_UNKNOWN;
+    dims[at++] = rt_fact_entry(&args[1], 0, 2);
+    dims[at++] = rt_fact_entry(&args[1], 1, 2);
+    outs[0] = rt_fact_tensor(rt_fact_tensor_dtype(x), at, dims);
     return NULL;
 }

@@ -29,10 +29,6 @@ static ts_status like(const rt_fact *self, rt_dtype dtype, rt_fact *out) {
     return NULL;
 }
 
-static rt_dtype dtype_of(const rt_fact *f) {
-    return f->kind == RT_FACT_TENSOR ? f->dtype : RT_DTYPE_UNKNOWN;
-}
-
 #define SIZED(name, size_at, dtype_at, other)                                                      \
     RULE(name) { return sized(ic, &args[size_at], asked_dtype(&args[dtype_at], other), outs); }
 SIZED(size_dtype, 0, 1, RT_float32)
@@ -42,17 +38,17 @@ SIZED(other_size_other_dtype, 1, 3, RT_int64)
 SIZED(two_size_dtype, 2, 3, RT_int64)
 SIZED(two_size_other_dtype, 2, 4, RT_int64)
 SIZED(two_size_other_float, 2, 4, RT_float32)
-SIZED(new_size, 1, 2, dtype_of(&args[0]))
-SIZED(new_size_other, 1, 3, dtype_of(&args[0]))
+SIZED(new_size, 1, 2, rt_fact_tensor_dtype(&args[0]))
+SIZED(new_size_other, 1, 3, rt_fact_tensor_dtype(&args[0]))
 
 #define LIKE(name, dtype_at)                                                                       \
-    RULE(name) { return like(&args[0], asked_dtype(&args[dtype_at], dtype_of(&args[0])), outs); }
+    RULE(name) { return like(&args[0], asked_dtype(&args[dtype_at], rt_fact_tensor_dtype(&args[0])), outs); }
 LIKE(like, 1)
 LIKE(like_other, 2)
 LIKE(like_two, 3)
 LIKE(like_three, 4)
 
-RULE(factory_self) { return like(&args[0], dtype_of(&args[0]), outs); }
+RULE(factory_self) { return like(&args[0], rt_fact_tensor_dtype(&args[0]), outs); }
 
 RULE(factory_self_mask) {
     outs[0] = args[0];
@@ -200,16 +196,16 @@ RULE(multinomial) {
     return NULL;
 }
 
-RULE(like_second) { return like(&args[1], dtype_of(&args[1]), outs); }
+RULE(like_second) { return like(&args[1], rt_fact_tensor_dtype(&args[1]), outs); }
 
 RULE(broadcast_two) {
     rt_dim *dims;
     int rank;
-    outs[0] = rt_fact_tensor(dtype_of(&args[0]), -1, NULL);
+    outs[0] = rt_fact_tensor(rt_fact_tensor_dtype(&args[0]), -1, NULL);
     if (!rt_fact_has_shape(&args[0]) || !rt_fact_has_shape(&args[1]))
         return NULL;
     TS_TRY(rt_fact_broadcast(ic, args[0].dims, args[0].rank, args[1].dims, args[1].rank, &dims,
                              &rank));
-    outs[0] = rt_fact_tensor(dtype_of(&args[0]), rank, dims);
+    outs[0] = rt_fact_tensor(rt_fact_tensor_dtype(&args[0]), rank, dims);
     return NULL;
 }

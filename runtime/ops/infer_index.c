@@ -1,10 +1,6 @@
 /* runtime/ops/infer_index.c - dtype, rank and sizes of indexing. */
 #include "runtime/ops/tensor_ops.h"
 
-static rt_dtype dtype_of(const rt_fact *f) {
-    return f->kind == RT_FACT_TENSOR ? f->dtype : RT_DTYPE_UNKNOWN;
-}
-
 static void shaped_like(const rt_fact *shape, rt_dtype dtype, rt_fact *out) {
     *out = rt_fact_tensor(dtype, -1, NULL);
     if (rt_fact_has_shape(shape)) {
@@ -22,7 +18,7 @@ static rt_dim *unknown_dims(const rt_infer_context *ic, int rank) {
 
 RULE(index) {
     const rt_fact *self = &args[0], *list = &args[1];
-    outs[0] = rt_fact_tensor(dtype_of(self), -1, NULL);
+    outs[0] = rt_fact_tensor(rt_fact_tensor_dtype(self), -1, NULL);
     if (!rt_fact_has_shape(self) || list->kind != RT_FACT_LIST || !list->count_known ||
         (list->count && !list->items))
         return NULL;
@@ -56,7 +52,7 @@ RULE(index) {
         }
     }
     if (indexed == 0) {
-        shaped_like(self, dtype_of(self), outs);
+        shaped_like(self, rt_fact_tensor_dtype(self), outs);
         return NULL;
     }
     bool is_adjacent = last - first + 1 == indexed;
@@ -104,12 +100,12 @@ RULE(nonzero_numpy) {
 }
 
 RULE(masked_select) {
-    outs[0] = rt_fact_tensor(dtype_of(&args[0]), 1, unknown_dims(ic, 1));
+    outs[0] = rt_fact_tensor(rt_fact_tensor_dtype(&args[0]), 1, unknown_dims(ic, 1));
     return NULL;
 }
 
 RULE(masked_scatter) {
-    outs[0] = rt_fact_tensor(dtype_of(&args[0]), -1, NULL);
+    outs[0] = rt_fact_tensor(rt_fact_tensor_dtype(&args[0]), -1, NULL);
     if (rt_fact_has_shape(&args[0]) && rt_fact_has_shape(&args[1])) {
         rt_dim *dims;
         TS_TRY(rt_fact_broadcast(ic, args[0].dims, args[0].rank, args[1].dims, args[1].rank, &dims,
@@ -120,17 +116,17 @@ RULE(masked_scatter) {
 }
 
 RULE(gather) {
-    shaped_like(&args[2], dtype_of(&args[0]), outs);
+    shaped_like(&args[2], rt_fact_tensor_dtype(&args[0]), outs);
     return NULL;
 }
 
 RULE(take) {
-    shaped_like(&args[1], dtype_of(&args[0]), outs);
+    shaped_like(&args[1], rt_fact_tensor_dtype(&args[0]), outs);
     return NULL;
 }
 
 RULE(take_along_dim) {
-    outs[0] = rt_fact_tensor(dtype_of(&args[0]), -1, NULL);
+    outs[0] = rt_fact_tensor(rt_fact_tensor_dtype(&args[0]), -1, NULL);
     if (args[2].kind == RT_FACT_NONE) {
         outs[0].rank = 1;
         outs[0].dims = unknown_dims(ic, 1);
@@ -164,7 +160,7 @@ RULE(take_along_dim) {
 RULE(index_select) {
     int64_t arg;
     int dim;
-    outs[0] = rt_fact_tensor(dtype_of(&args[0]), -1, NULL);
+    outs[0] = rt_fact_tensor(rt_fact_tensor_dtype(&args[0]), -1, NULL);
     if (!rt_fact_has_shape(&args[0]))
         return NULL;
     rt_dim *dims = unknown_dims(ic, args[0].rank);
@@ -182,11 +178,11 @@ RULE(index_select) {
 }
 
 RULE(embedding) {
-    rt_dtype index = dtype_of(&args[1]);
+    rt_dtype index = rt_fact_tensor_dtype(&args[1]);
     if (index != RT_DTYPE_UNKNOWN && index != RT_int64 && index != RT_int32)
         return ts_raise("RuntimeError", "expected rows as int64 or int32, found %s",
                         rt_dtype_name(index));
-    outs[0] = rt_fact_tensor(dtype_of(&args[0]), -1, NULL);
+    outs[0] = rt_fact_tensor(rt_fact_tensor_dtype(&args[0]), -1, NULL);
     if (!rt_fact_has_shape(&args[1]) || args[1].rank >= RT_MAX_RANK)
         return NULL;
     rt_dim *dims = rt_new_dims(ic, args[1].rank + 1);
@@ -206,7 +202,7 @@ RULE(embedding_bag) {
     int64_t with_last;
     if (args[2].kind == RT_FACT_TENSOR && args[2].rank == 1 && rt_fact_int(&args[7], &with_last))
         dims[0] = rt_dim_sub(ic, args[2].dims[0], with_last ? 1 : 0);
-    outs[0] = rt_fact_tensor(dtype_of(&args[0]), 2, dims);
+    outs[0] = rt_fact_tensor(rt_fact_tensor_dtype(&args[0]), 2, dims);
     for (int i = 1; i < 4; i++)
         outs[i] = rt_fact_tensor(RT_int64, -1, NULL);
     return NULL;
@@ -270,14 +266,14 @@ RULE(histc) {
     rt_dim *dims = unknown_dims(ic, 1);
     if (args[1].kind == RT_FACT_INT && args[1].is_known)
         dims[0] = args[1].dim;
-    outs[0] = rt_fact_tensor(dtype_of(&args[0]), 1, dims);
+    outs[0] = rt_fact_tensor(rt_fact_tensor_dtype(&args[0]), 1, dims);
     return NULL;
 }
 
 RULE(diag_embed) {
     int64_t offset, dim1, dim2;
     int a, b, at = 0;
-    outs[0] = rt_fact_tensor(dtype_of(&args[0]), -1, NULL);
+    outs[0] = rt_fact_tensor(rt_fact_tensor_dtype(&args[0]), -1, NULL);
     if (!rt_fact_has_shape(&args[0]) || args[0].rank == 0 || args[0].rank >= RT_MAX_RANK)
         return NULL;
     int rank = args[0].rank + 1;
@@ -296,7 +292,7 @@ RULE(diag_embed) {
 }
 
 RULE(diag) {
-    outs[0] = rt_fact_tensor(dtype_of(&args[0]), -1, NULL);
+    outs[0] = rt_fact_tensor(rt_fact_tensor_dtype(&args[0]), -1, NULL);
     if (rt_fact_has_shape(&args[0]) && (args[0].rank == 1 || args[0].rank == 2)) {
         outs[0].rank = 3 - args[0].rank;
         outs[0].dims = unknown_dims(ic, outs[0].rank);
@@ -310,7 +306,7 @@ RULE(unsafe_masked_index) {
 }
 
 RULE(segment_reduce) {
-    outs[0] = rt_fact_tensor(dtype_of(&args[0]), -1, NULL);
+    outs[0] = rt_fact_tensor(rt_fact_tensor_dtype(&args[0]), -1, NULL);
     if (rt_fact_has_shape(&args[0])) {
         outs[0].rank = args[0].rank;
         outs[0].dims = unknown_dims(ic, args[0].rank);

@@ -1,10 +1,6 @@
 /* runtime/ops/infer_linalg.c - shapes of matrix factorisations. */
 #include "runtime/ops/tensor_ops.h"
 
-static rt_dtype dtype_of(const rt_fact *f) {
-    return f->kind == RT_FACT_TENSOR ? f->dtype : RT_DTYPE_UNKNOWN;
-}
-
 static rt_dtype real_of(rt_dtype d) { return d == RT_DTYPE_UNKNOWN ? d : rt_dtype_real(d); }
 
 /* [batch.., extra...] of x */
@@ -29,30 +25,30 @@ static rt_dim size_of(const rt_fact *x, int from_end) {
 /* The first result like the first argument; info and pivots are int32 of unknown size. */
 RULE(factor_and_ints) {
     outs[0] = rt_fact_has_shape(&args[0])
-                  ? rt_fact_tensor(dtype_of(&args[0]), args[0].rank, args[0].dims)
-                  : rt_fact_tensor(dtype_of(&args[0]), -1, NULL);
+                  ? rt_fact_tensor(rt_fact_tensor_dtype(&args[0]), args[0].rank, args[0].dims)
+                  : rt_fact_tensor(rt_fact_tensor_dtype(&args[0]), -1, NULL);
     for (size_t i = 1; i < out_count; i++)
         outs[i] = rt_fact_tensor(RT_int32, -1, NULL);
     return NULL;
 }
 
 RULE(determinant) {
-    batch_and(ic, &args[0], dtype_of(&args[0]), 0, 0, 0, &outs[0]);
+    batch_and(ic, &args[0], rt_fact_tensor_dtype(&args[0]), 0, 0, 0, &outs[0]);
     if (out_count > 1)
-        batch_and(ic, &args[0], real_of(dtype_of(&args[0])), 0, 0, 0, &outs[1]);
+        batch_and(ic, &args[0], real_of(rt_fact_tensor_dtype(&args[0])), 0, 0, 0, &outs[1]);
     return NULL;
 }
 
 RULE(eigh) {
-    batch_and(ic, &args[0], real_of(dtype_of(&args[0])), 1, size_of(&args[0], 1), 0, &outs[0]);
+    batch_and(ic, &args[0], real_of(rt_fact_tensor_dtype(&args[0])), 1, size_of(&args[0], 1), 0, &outs[0]);
     if (out_count > 1)
-        batch_and(ic, &args[0], dtype_of(&args[0]), 2, size_of(&args[0], 2), size_of(&args[0], 1),
+        batch_and(ic, &args[0], rt_fact_tensor_dtype(&args[0]), 2, size_of(&args[0], 2), size_of(&args[0], 1),
                   &outs[1]);
     return NULL;
 }
 
 RULE(eig) {
-    rt_dtype dtype = real_of(dtype_of(&args[0]));
+    rt_dtype dtype = real_of(rt_fact_tensor_dtype(&args[0]));
     if (dtype != RT_DTYPE_UNKNOWN)
         dtype = rt_dtype_complex(dtype);
     batch_and(ic, &args[0], dtype, 1, size_of(&args[0], 1), 0, &outs[0]);
@@ -62,18 +58,18 @@ RULE(eig) {
 }
 
 RULE(svd) { /* U, S, V */
-    outs[0] = outs[2] = rt_fact_tensor(dtype_of(&args[0]), -1, NULL);
-    outs[1] = rt_fact_tensor(real_of(dtype_of(&args[0])), -1, NULL);
+    outs[0] = outs[2] = rt_fact_tensor(rt_fact_tensor_dtype(&args[0]), -1, NULL);
+    outs[1] = rt_fact_tensor(real_of(rt_fact_tensor_dtype(&args[0])), -1, NULL);
     return NULL;
 }
 
 RULE(real_of_self) {
-    outs[0] = rt_fact_tensor(real_of(dtype_of(&args[0])), -1, NULL);
+    outs[0] = rt_fact_tensor(real_of(rt_fact_tensor_dtype(&args[0])), -1, NULL);
     return NULL;
 }
 
 RULE(pinv) {
-    batch_and(ic, &args[0], dtype_of(&args[0]), 2, size_of(&args[0], 1), size_of(&args[0], 2), outs);
+    batch_and(ic, &args[0], rt_fact_tensor_dtype(&args[0]), 2, size_of(&args[0], 1), size_of(&args[0], 2), outs);
     return NULL;
 }
 
@@ -83,7 +79,7 @@ RULE(matrix_rank) {
 }
 
 RULE(lstsq) {
-    rt_dtype dtype = dtype_of(&args[0]);
+    rt_dtype dtype = rt_fact_tensor_dtype(&args[0]);
     outs[0] = rt_fact_tensor(dtype, -1, NULL);
     outs[1] = outs[3] = rt_fact_tensor(real_of(dtype), -1, NULL);
     outs[2] = rt_fact_tensor(RT_int64, -1, NULL);
@@ -91,7 +87,7 @@ RULE(lstsq) {
 }
 
 RULE(solve_ex) {
-    outs[0] = rt_fact_tensor(dtype_of(&args[0]), -1, NULL);
+    outs[0] = rt_fact_tensor(rt_fact_tensor_dtype(&args[0]), -1, NULL);
     outs[1] = rt_fact_tensor(RT_int32, -1, NULL);
     return NULL;
 }

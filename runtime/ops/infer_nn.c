@@ -1,21 +1,7 @@
 /* runtime/ops/infer_nn.c - shapes of pooling, normalisation, recurrent layers, attention, resizing. */
 #include "runtime/ops/tensor_ops.h"
 
-static rt_dtype dtype_of(const rt_fact *f) {
-    return f->kind == RT_FACT_TENSOR ? f->dtype : RT_DTYPE_UNKNOWN;
-}
-
 static void set_unknown(rt_dtype dtype, rt_fact *out) { *out = rt_fact_tensor(dtype, -1, NULL); }
-
-static bool known(rt_dim d) { return d != RT_DIM_UNKNOWN; }
-
-static rt_dim entry(const rt_fact *f, int i, int dims) {
-    rt_dim list[RT_MAX_RANK];
-    int count;
-    if (!rt_fact_dims(f, list, &count))
-        return RT_DIM_UNKNOWN;
-    return count == 1 ? list[0] : count == dims ? list[i] : RT_DIM_UNKNOWN;
-}
 
 /* Of images with or without a batch. */
 static ts_status image_rank(const rt_fact *x, int low, int high) {
@@ -30,7 +16,7 @@ static ts_status image_rank(const rt_fact *x, int low, int high) {
 static rt_dim pool_size(const rt_infer_context *ic, rt_dim in, rt_dim kernel, rt_dim stride,
                         rt_dim padding, rt_dim dilation, const rt_fact *ceil_mode) {
     int64_t is_ceil;
-    if (!known(in) || !known(kernel) || !known(stride) || !known(padding) || !known(dilation) ||
+    if (!rt_known(in) || !rt_known(kernel) || !rt_known(stride) || !rt_known(padding) || !rt_known(dilation) ||
         !rt_fact_int(ceil_mode, &is_ceil))
         return RT_DIM_UNKNOWN;
     rt_dim reach = rt_dim_mul(ic, dilation, rt_dim_sub(ic, kernel, 1));
@@ -58,7 +44,7 @@ static ts_status pool(const rt_infer_context *ic, const rt_fact *args, int dims_
                       const rt_fact *dilation, const rt_fact *ceil_mode, rt_fact *outs,
                       size_t out_count) {
     const rt_fact *x = &args[0];
-    set_unknown(dtype_of(x), outs);
+    set_unknown(rt_fact_tensor_dtype(x), outs);
     if (out_count > 1)
         set_unknown(RT_int64, &outs[1]);
     TS_TRY(image_rank(x, dims_count + 1, dims_count + 2));
@@ -73,18 +59,18 @@ static ts_status pool(const rt_infer_context *ic, const rt_fact *args, int dims_
         int d = i - (x->rank - dims_count);
         dims[i] = x->dims[i];
         if (d >= 0)
-            TS_TRY(check_pool_padding(entry(&args[1], d, dims_count), entry(&args[3], d, dims_count),
-                                      dilation ? entry(dilation, d, dims_count) : 1));
+            TS_TRY(check_pool_padding(rt_fact_entry(&args[1], d, dims_count), rt_fact_entry(&args[3], d, dims_count),
+                                      dilation ? rt_fact_entry(dilation, d, dims_count) : 1));
         if (d >= 0)
-            dims[i] = pool_size(ic, dims[i], entry(&args[1], d, dims_count),
-                                entry(has_stride ? &args[2] : &args[1], d, dims_count),
-                                entry(&args[3], d, dims_count),
-                                dilation ? entry(dilation, d, dims_count) : 1, ceil_mode);
+            dims[i] = pool_size(ic, dims[i], rt_fact_entry(&args[1], d, dims_count),
+                                rt_fact_entry(has_stride ? &args[2] : &args[1], d, dims_count),
+                                rt_fact_entry(&args[3], d, dims_count),
+                                dilation ? rt_fact_entry(dilation, d, dims_count) : 1, ceil_mode);
         if (d >= 0 && rt_dim_is_constant(dims[i]) && dims[i] < 1)
             return ts_raise("RuntimeError", "a window larger than dimension %d: the calculated output size, %lld, is too small",
                             i, (long long)dims[i]);
     }
-    outs[0] = rt_fact_tensor(dtype_of(x), x->rank, dims);
+    outs[0] = rt_fact_tensor(rt_fact_tensor_dtype(x), x->rank, dims);
     if (out_count > 1)
         outs[1] = rt_fact_tensor(RT_int64, x->rank, dims);
     return NULL;
@@ -100,7 +86,7 @@ RULE(avg_pool3d) { return pool(ic, args, 3, NULL, &args[4], outs, out_count); }
 /* The last dims are those of a list argument. */
 static ts_status sized_tail(const rt_infer_context *ic, const rt_fact *x, const rt_fact *size,
                             int dims_count, rt_fact *outs, size_t out_count) {
-    set_unknown(dtype_of(x), outs);
+    set_unknown(rt_fact_tensor_dtype(x), outs);
     if (out_count > 1)
         set_unknown(RT_int64, &outs[1]);
     TS_TRY(image_rank(x, dims_count + 1, dims_count + 2));
@@ -109,9 +95,9 @@ static ts_status sized_tail(const rt_infer_context *ic, const rt_fact *x, const 
     rt_dim *dims = rt_new_dims(ic, x->rank);
     for (int i = 0; i < x->rank; i++) {
         int d = i - (x->rank - dims_count);
-        dims[i] = d < 0 ? x->dims[i] : entry(size, d, dims_count);
+        dims[i] = d < 0 ? x->dims[i] : rt_fact_entry(size, d, dims_count);
     }
-    outs[0] = rt_fact_tensor(dtype_of(x), x->rank, dims);
+    outs[0] = rt_fact_tensor(rt_fact_tensor_dtype(x), x->rank, dims);
     if (out_count > 1)
         outs[1] = rt_fact_tensor(RT_int64, x->rank, dims);
     return NULL;
@@ -130,7 +116,7 @@ static ts_status resized(const rt_infer_context *ic, const rt_fact *args, int di
     const rt_fact *x = &args[0];
     if (!scales || args[1].kind != RT_FACT_NONE)
         return sized_tail(ic, x, &args[1], dims_count, outs, 1);
-    set_unknown(dtype_of(x), outs);
+    set_unknown(rt_fact_tensor_dtype(x), outs);
     TS_TRY(image_rank(x, dims_count + 2, dims_count + 2));
     if (!rt_fact_has_shape(x))
         return NULL;
@@ -153,7 +139,7 @@ static ts_status resized(const rt_infer_context *ic, const rt_fact *args, int di
         else
             dims[i] = RT_DIM_UNKNOWN;
     }
-    outs[0] = rt_fact_tensor(dtype_of(x), x->rank, dims);
+    outs[0] = rt_fact_tensor(rt_fact_tensor_dtype(x), x->rank, dims);
     return NULL;
 }
 
@@ -169,7 +155,7 @@ RULE(linear3d_vec) { return resized(ic, args, 3, &args[3], outs); }
 
 RULE(grid_sampler) {
     const rt_fact *x = &args[0], *g = &args[1];
-    set_unknown(dtype_of(x), outs);
+    set_unknown(rt_fact_tensor_dtype(x), outs);
     if (!rt_fact_has_shape(x) || !rt_fact_has_shape(g) || x->rank != g->rank || x->rank < 4)
         return NULL;
     rt_dim *dims = rt_new_dims(ic, x->rank);
@@ -177,14 +163,14 @@ RULE(grid_sampler) {
     dims[1] = x->dims[1];
     for (int i = 2; i < x->rank; i++)
         dims[i] = g->dims[i - 1];
-    outs[0] = rt_fact_tensor(dtype_of(x), x->rank, dims);
+    outs[0] = rt_fact_tensor(rt_fact_tensor_dtype(x), x->rank, dims);
     return NULL;
 }
 
 RULE(affine_grid) {
     rt_dim size[RT_MAX_RANK];
     int rank;
-    set_unknown(dtype_of(&args[0]), outs);
+    set_unknown(rt_fact_tensor_dtype(&args[0]), outs);
     if (!rt_fact_dims(&args[1], size, &rank) || rank < 4 || rank > 5)
         return NULL;
     rt_dim *dims = rt_new_dims(ic, rank);
@@ -192,7 +178,7 @@ RULE(affine_grid) {
     for (int i = 2; i < rank; i++)
         dims[i - 1] = size[i];
     dims[rank - 1] = rank - 2;
-    outs[0] = rt_fact_tensor(dtype_of(&args[0]), rank, dims);
+    outs[0] = rt_fact_tensor(rt_fact_tensor_dtype(&args[0]), rank, dims);
     return NULL;
 }
 
@@ -200,7 +186,7 @@ static ts_status pixels(const rt_infer_context *ic, const rt_fact *args, bool is
                         rt_fact *out) {
     const rt_fact *x = &args[0];
     int64_t r;
-    set_unknown(dtype_of(x), out);
+    set_unknown(rt_fact_tensor_dtype(x), out);
     TS_TRY(image_rank(x, 3, RT_MAX_RANK));
     if (!rt_fact_has_shape(x))
         return NULL;
@@ -214,11 +200,11 @@ static ts_status pixels(const rt_infer_context *ic, const rt_fact *args, bool is
         dims[i] = x->dims[i];
         if (i < x->rank - 3)
             continue;
-        dims[i] = !is_known || !known(dims[i])  ? RT_DIM_UNKNOWN
+        dims[i] = !is_known || !rt_known(dims[i])  ? RT_DIM_UNKNOWN
                   : is_channel == is_shuffle ? rt_dim_floordiv(ic, dims[i], is_channel ? r * r : r)
                                              : rt_dim_mul(ic, dims[i], is_channel ? r * r : r);
     }
-    *out = rt_fact_tensor(dtype_of(x), x->rank, dims);
+    *out = rt_fact_tensor(rt_fact_tensor_dtype(x), x->rank, dims);
     return NULL;
 }
 
@@ -233,7 +219,7 @@ RULE(norm) { /* the first result is like the input; statistics keep their dtype 
         outs[0] = rt_fact_tensor(args[0].dtype, args[0].rank, args[0].dims);
     else
         set_unknown(RT_DTYPE_UNKNOWN, outs);
-    rt_dtype stats = dtype_of(&args[0]);
+    rt_dtype stats = rt_fact_tensor_dtype(&args[0]);
     for (size_t i = 1; i < out_count; i++)
         set_unknown(stats == RT_float32 || stats == RT_float64 ? stats : RT_DTYPE_UNKNOWN, &outs[i]);
     return NULL;
@@ -316,7 +302,7 @@ static ts_status recurrent(const rt_infer_context *ic, const rt_fact *x, const r
                            size_t out_count) {
     const rt_fact *h = hx;
     for (size_t i = 0; i < out_count; i++)
-        set_unknown(dtype_of(x), &outs[i]);
+        set_unknown(rt_fact_tensor_dtype(x), &outs[i]);
     if (hx_is_list)
         h = hx->kind == RT_FACT_LIST && hx->count_known && hx->count == 2 ? hx->items : NULL;
     if (!h || !rt_fact_has_shape(h) || h->rank != 3)
@@ -324,7 +310,7 @@ static ts_status recurrent(const rt_infer_context *ic, const rt_fact *x, const r
     for (size_t i = 1; i < out_count; i++) {
         const rt_fact *state = hx_is_list ? &h[i - 1] : h;
         if (rt_fact_has_shape(state))
-            outs[i] = rt_fact_tensor(dtype_of(x), state->rank, state->dims);
+            outs[i] = rt_fact_tensor(rt_fact_tensor_dtype(x), state->rank, state->dims);
     }
     int64_t twice;
     if (!rt_fact_has_shape(x) || x->rank < 2)
@@ -333,9 +319,9 @@ static ts_status recurrent(const rt_infer_context *ic, const rt_fact *x, const r
     for (int i = 0; i + 1 < x->rank; i++)
         dims[i] = x->dims[i];
     dims[x->rank - 1] = RT_DIM_UNKNOWN;
-    if (rt_fact_int(bidirectional, &twice) && known(h->dims[2]))
+    if (rt_fact_int(bidirectional, &twice) && rt_known(h->dims[2]))
         dims[x->rank - 1] = rt_dim_mul(ic, h->dims[2], twice ? 2 : 1);
-    outs[0] = rt_fact_tensor(dtype_of(x), x->rank, dims);
+    outs[0] = rt_fact_tensor(rt_fact_tensor_dtype(x), x->rank, dims);
     return NULL;
 }
 
@@ -371,10 +357,10 @@ static ts_status match_cell(const rt_infer_context *ic, const rt_fact *x, const 
 }
 
 RULE(rnn_cell) {
-    set_unknown(dtype_of(&args[0]), outs);
+    set_unknown(rt_fact_tensor_dtype(&args[0]), outs);
     TS_TRY(match_cell(ic, &args[0], &args[1], args));
     if (rt_fact_has_shape(&args[1]))
-        outs[0] = rt_fact_tensor(dtype_of(&args[0]), args[1].rank, args[1].dims);
+        outs[0] = rt_fact_tensor(rt_fact_tensor_dtype(&args[0]), args[1].rank, args[1].dims);
     return NULL;
 }
 
@@ -385,10 +371,10 @@ RULE(lstm_cell) {
         TS_TRY(match_state(ic, &args[0], &args[1].items[1], &args[3]));
     }
     for (size_t i = 0; i < out_count; i++) {
-        set_unknown(dtype_of(&args[0]), &outs[i]);
+        set_unknown(rt_fact_tensor_dtype(&args[0]), &outs[i]);
         if (args[1].kind == RT_FACT_LIST && args[1].count_known && args[1].count == 2 &&
             args[1].items && rt_fact_has_shape(&args[1].items[i]))
-            outs[i] = rt_fact_tensor(dtype_of(&args[0]), args[1].items[i].rank,
+            outs[i] = rt_fact_tensor(rt_fact_tensor_dtype(&args[0]), args[1].items[i].rank,
                                      args[1].items[i].dims);
     }
     return NULL;
@@ -396,11 +382,22 @@ RULE(lstm_cell) {
 
 /* ---- attention, distances ---- */
 
+/* [batch.., rows, columns] */
+static rt_fact matrices(const rt_infer_context *ic, rt_dtype dtype, const rt_dim *batch, int rank, rt_dim rows,
+                        rt_dim columns) {
+    rt_dim *dims = rt_new_dims(ic, rank + 2);
+    for (int i = 0; i < rank; i++)
+        dims[i] = batch[i];
+    dims[rank] = rows;
+    dims[rank + 1] = columns;
+    return rt_fact_tensor(dtype, rank + 2, dims);
+}
+
 RULE(attention) {
     const rt_fact *q = &args[0], *v = &args[2];
     int64_t grouped;
     const rt_fact *k = &args[1];
-    set_unknown(dtype_of(q), outs);
+    set_unknown(rt_fact_tensor_dtype(q), outs);
     TS_TRY(rt_fact_match_dtype(q, k));
     TS_TRY(rt_fact_match_dtype(q, v));
     if (rt_fact_has_shape(k) && k->rank >= 2) {
@@ -425,12 +422,7 @@ RULE(attention) {
     }
     if (rank < 0)
         return NULL;
-    rt_dim *dims = rt_new_dims(ic, rank + 2);
-    for (int i = 0; i < rank; i++)
-        dims[i] = batch[i];
-    dims[rank] = q->dims[q->rank - 2];
-    dims[rank + 1] = v->dims[v->rank - 1];
-    outs[0] = rt_fact_tensor(dtype_of(q), rank + 2, dims);
+    outs[0] = matrices(ic, rt_fact_tensor_dtype(q), batch, rank, q->dims[q->rank - 2], v->dims[v->rank - 1]);
     return NULL;
 }
 
@@ -438,30 +430,25 @@ RULE(cdist) {
     const rt_fact *x = &args[0], *y = &args[1];
     rt_dim *batch;
     int rank;
-    set_unknown(dtype_of(x), outs);
+    set_unknown(rt_fact_tensor_dtype(x), outs);
     if (!rt_fact_has_shape(x) || !rt_fact_has_shape(y) || x->rank < 2 || y->rank < 2)
         return NULL;
     TS_TRY(rt_fact_broadcast(ic, x->dims, x->rank - 2, y->dims, y->rank - 2, &batch, &rank));
     if (rank < 0)
         return NULL;
-    rt_dim *dims = rt_new_dims(ic, rank + 2);
-    for (int i = 0; i < rank; i++)
-        dims[i] = batch[i];
-    dims[rank] = x->dims[x->rank - 2];
-    dims[rank + 1] = y->dims[y->rank - 2];
-    outs[0] = rt_fact_tensor(dtype_of(x), rank + 2, dims);
+    outs[0] = matrices(ic, rt_fact_tensor_dtype(x), batch, rank, x->dims[x->rank - 2], y->dims[y->rank - 2]);
     return NULL;
 }
 
 RULE(tensors_of_self) { /* results of unknown shape and the input's dtype */
     for (size_t i = 0; i < out_count; i++)
-        set_unknown(dtype_of(&args[0]), &outs[i]);
+        set_unknown(rt_fact_tensor_dtype(&args[0]), &outs[i]);
     return NULL;
 }
 
 static rt_fact same_fact(const rt_fact *t) {
-    return rt_fact_has_shape(t) ? rt_fact_tensor(dtype_of(t), t->rank, t->dims)
-                                : rt_fact_tensor(dtype_of(t), -1, NULL);
+    return rt_fact_has_shape(t) ? rt_fact_tensor(rt_fact_tensor_dtype(t), t->rank, t->dims)
+                                : rt_fact_tensor(rt_fact_tensor_dtype(t), -1, NULL);
 }
 
 RULE(like_second_argument) {
@@ -494,6 +481,6 @@ RULE(vision_roi_align) {
     dims[1] = rt_fact_has_shape(&args[0]) && args[0].rank == 4 ? args[0].dims[1] : RT_DIM_UNKNOWN;
     for (int i = 0; i < 2; i++)
         dims[2 + i] = rt_fact_int(&args[3 + i], &size) && size > 0 ? size : RT_DIM_UNKNOWN;
-    outs[0] = rt_fact_tensor(dtype_of(&args[0]), 4, dims);
+    outs[0] = rt_fact_tensor(rt_fact_tensor_dtype(&args[0]), 4, dims);
     return NULL;
 }

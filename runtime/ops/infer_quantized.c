@@ -7,10 +7,6 @@ static void like(const rt_fact *x, rt_dtype dtype, rt_fact *out) {
                           x->kind == RT_FACT_TENSOR ? x->dims : NULL);
 }
 
-static rt_dtype dtype_of(const rt_fact *x) {
-    return x->kind == RT_FACT_TENSOR ? x->dtype : RT_DTYPE_UNKNOWN;
-}
-
 static ts_status quantized(const rt_fact *x, const rt_fact *dtype, rt_fact *out) {
     rt_dtype to = RT_DTYPE_UNKNOWN;
     if (!rt_fact_dtype(dtype, &to))
@@ -34,8 +30,8 @@ static rt_dtype plain_under(rt_dtype quantized) {
                                     : RT_DTYPE_UNKNOWN;
 }
 
-RULE(make_quantized) { return like(&args[0], quantized_over(dtype_of(&args[0])), outs), (ts_status)NULL; }
-RULE(int_repr) { return like(&args[0], plain_under(dtype_of(&args[0])), outs), (ts_status)NULL; }
+RULE(make_quantized) { return like(&args[0], quantized_over(rt_fact_tensor_dtype(&args[0])), outs), (ts_status)NULL; }
+RULE(int_repr) { return like(&args[0], plain_under(rt_fact_tensor_dtype(&args[0])), outs), (ts_status)NULL; }
 RULE(dequantize) { return like(&args[0], RT_float32, outs), (ts_status)NULL; }
 RULE(quantize) { return quantized(&args[0], &args[3], outs); }
 RULE(requantize) { return quantized(&args[0], &args[5], outs); }
@@ -63,7 +59,7 @@ static void layer_over(const rt_infer_context *ic, const rt_fact *x, const rt_fa
 }
 
 RULE(quantized_linear) {
-    return layer_over(ic, &args[0], &args[1], dtype_of(&args[0]), outs), (ts_status)NULL;
+    return layer_over(ic, &args[0], &args[1], rt_fact_tensor_dtype(&args[0]), outs), (ts_status)NULL;
 }
 RULE(quantized_linear_dynamic) {
     return layer_over(ic, &args[0], &args[1], RT_float32, outs), (ts_status)NULL;
@@ -80,7 +76,7 @@ RULE(choose_scale) {
     return NULL;
 }
 RULE(is_quantized) {
-    rt_dtype dtype = dtype_of(&args[0]);
+    rt_dtype dtype = rt_fact_tensor_dtype(&args[0]);
     *outs = (rt_fact){.kind = RT_FACT_BOOL, .is_known = dtype != RT_DTYPE_UNKNOWN,
                       .dim = rt_dtype_category(dtype) == 'q'};
     return NULL;

@@ -1,10 +1,6 @@
 /* runtime/ops/infer_reduction.c - dtype, rank and sizes of reductions, scans and softmax. */
 #include "runtime/ops/tensor_ops.h"
 
-static rt_dtype dtype_of(const rt_fact *f) {
-    return f->kind == RT_FACT_TENSOR ? f->dtype : RT_DTYPE_UNKNOWN;
-}
-
 static void unknown_tensor(rt_dtype dtype, rt_fact *out) { *out = rt_fact_tensor(dtype, -1, NULL); }
 
 /* Shape of self without the dims; list and keep may be NULL (all dims; false). */
@@ -58,7 +54,7 @@ static rt_dtype sum_dtype(const rt_fact *self, const rt_fact *asked) {
     rt_dtype dtype;
     if (asked && asked->kind != RT_FACT_NONE)
         return rt_fact_dtype(asked, &dtype) ? dtype : RT_DTYPE_UNKNOWN;
-    dtype = dtype_of(self);
+    dtype = rt_fact_tensor_dtype(self);
     char category = rt_dtype_category(dtype);
     return category == 'i' || category == 'b' ? RT_int64 : dtype;
 }
@@ -66,12 +62,12 @@ static rt_dtype sum_dtype(const rt_fact *self, const rt_fact *asked) {
 static rt_dtype asked_dtype(const rt_fact *self, const rt_fact *asked) {
     rt_dtype dtype;
     if (asked->kind == RT_FACT_NONE)
-        return dtype_of(self);
+        return rt_fact_tensor_dtype(self);
     return rt_fact_dtype(asked, &dtype) ? dtype : RT_DTYPE_UNKNOWN;
 }
 
 static rt_dtype truth_dtype(const rt_fact *self) {
-    rt_dtype dtype = dtype_of(self);
+    rt_dtype dtype = rt_fact_tensor_dtype(self);
     return dtype == RT_DTYPE_UNKNOWN || dtype == RT_uint8 ? dtype : RT_bool;
 }
 
@@ -92,22 +88,22 @@ RULE(mean_dim) {
     return reduced(ic, &args[0], &args[1], &args[2], true, outs);
 }
 RULE(reduce_all) { /* self's dtype, no dims */
-    unknown_tensor(dtype_of(&args[0]), outs);
+    unknown_tensor(rt_fact_tensor_dtype(&args[0]), outs);
     return reduced(ic, &args[0], NULL, NULL, true, outs);
 }
 RULE(reduce_dims) { /* (self, dims, keepdim) */
-    unknown_tensor(dtype_of(&args[0]), outs);
+    unknown_tensor(rt_fact_tensor_dtype(&args[0]), outs);
     return reduced(ic, &args[0], &args[1], &args[2], true, outs);
 }
 RULE(reduce_with_index) { /* (self, dim, keepdim) -> values, indices */
-    unknown_tensor(dtype_of(&args[0]), outs);
+    unknown_tensor(rt_fact_tensor_dtype(&args[0]), outs);
     TS_TRY(reduced(ic, &args[0], &args[1], &args[2], true, outs));
     outs[1] = outs[0];
     outs[1].dtype = RT_int64;
     return NULL;
 }
 RULE(kthvalue) {
-    unknown_tensor(dtype_of(&args[0]), outs);
+    unknown_tensor(rt_fact_tensor_dtype(&args[0]), outs);
     TS_TRY(reduced(ic, &args[0], &args[2], &args[3], true, outs));
     outs[1] = outs[0];
     outs[1].dtype = RT_int64;
@@ -118,7 +114,7 @@ RULE(arg_reduce) {
     return reduced(ic, &args[0], &args[1], &args[2], true, outs);
 }
 RULE(aminmax) {
-    unknown_tensor(dtype_of(&args[0]), outs);
+    unknown_tensor(rt_fact_tensor_dtype(&args[0]), outs);
     TS_TRY(reduced(ic, &args[0], &args[1], &args[2], true, outs));
     outs[1] = outs[0];
     return NULL;
@@ -136,13 +132,13 @@ RULE(count_nonzero) {
     return reduced(ic, &args[0], &args[1], NULL, true, outs);
 }
 RULE(logsumexp) {
-    rt_dtype dtype = dtype_of(&args[0]);
+    rt_dtype dtype = rt_fact_tensor_dtype(&args[0]);
     char category = rt_dtype_category(dtype);
     unknown_tensor(category == 'i' || category == 'b' ? RT_float32 : dtype, outs);
     return reduced(ic, &args[0], &args[1], &args[2], true, outs);
 }
 RULE(norm_all) {
-    unknown_tensor(rt_dtype_real(dtype_of(&args[0])), outs);
+    unknown_tensor(rt_dtype_real(rt_fact_tensor_dtype(&args[0])), outs);
     return reduced(ic, &args[0], NULL, NULL, true, outs);
 }
 RULE(norm_dtype) {
@@ -150,7 +146,7 @@ RULE(norm_dtype) {
     return reduced(ic, &args[0], NULL, NULL, true, outs);
 }
 RULE(norm_dim) {
-    unknown_tensor(rt_dtype_real(dtype_of(&args[0])), outs);
+    unknown_tensor(rt_dtype_real(rt_fact_tensor_dtype(&args[0])), outs);
     return reduced(ic, &args[0], &args[2], &args[3], true, outs);
 }
 RULE(norm_dim_dtype) {
@@ -159,11 +155,11 @@ RULE(norm_dim_dtype) {
 }
 static ts_status moments(const rt_infer_context *ic, const rt_fact *args, const rt_fact *dims,
                          const rt_fact *keep, rt_fact *outs, size_t out_count) {
-    unknown_tensor(rt_dtype_real(dtype_of(&args[0])), outs);
+    unknown_tensor(rt_dtype_real(rt_fact_tensor_dtype(&args[0])), outs);
     TS_TRY(reduced(ic, &args[0], dims, keep, true, outs));
     if (out_count > 1) {
         outs[1] = outs[0];
-        outs[1].dtype = dtype_of(&args[0]);
+        outs[1].dtype = rt_fact_tensor_dtype(&args[0]);
     }
     return NULL;
 }
@@ -181,13 +177,13 @@ static ts_status like(const rt_fact *self, rt_dtype dtype, rt_fact *out) {
 
 RULE(scan) { return like(&args[0], sum_dtype(&args[0], &args[2]), outs); }
 RULE(scan_with_index) {
-    TS_TRY(like(&args[0], dtype_of(&args[0]), outs));
+    TS_TRY(like(&args[0], rt_fact_tensor_dtype(&args[0]), outs));
     return like(&args[0], RT_int64, outs + 1);
 }
 RULE(softmax) { return like(&args[0], asked_dtype(&args[0], &args[2]), outs); }
 RULE(_softmax) {
     int64_t to_float;
-    rt_dtype dtype = dtype_of(&args[0]);
+    rt_dtype dtype = rt_fact_tensor_dtype(&args[0]);
     if (!rt_fact_int(&args[2], &to_float))
         dtype = RT_DTYPE_UNKNOWN;
     else if (to_float)

@@ -6,7 +6,7 @@
 
 /* The result's dtype is self's; its shape unknown until a rule says more. */
 static inline void start(const rt_fact *self, rt_fact *out) {
-    *out = rt_fact_tensor(self->kind == RT_FACT_TENSOR ? self->dtype : RT_DTYPE_UNKNOWN, -1, NULL);
+    *out = rt_fact_tensor(rt_fact_tensor_dtype(self), -1, NULL);
 }
 
 static inline void set_shape(rt_fact *out, int rank, const rt_dim *dims) {

@@ -1,17 +1,13 @@
 /* runtime/ops/infer_sort.c - shapes of sort, topk, unique. */
 #include "runtime/ops/tensor_ops.h"
 
-static rt_dtype dtype_of(const rt_fact *f) {
-    return f->kind == RT_FACT_TENSOR ? f->dtype : RT_DTYPE_UNKNOWN;
-}
-
 static void like(const rt_fact *x, rt_dtype dtype, rt_fact *out) {
     *out = rt_fact_has_shape(x) ? rt_fact_tensor(dtype, x->rank, x->dims)
                                 : rt_fact_tensor(dtype, -1, NULL);
 }
 
 RULE(sort) {
-    like(&args[0], dtype_of(&args[0]), &outs[0]);
+    like(&args[0], rt_fact_tensor_dtype(&args[0]), &outs[0]);
     like(&args[0], RT_int64, &outs[1]);
     return NULL;
 }
@@ -24,7 +20,7 @@ RULE(argsort) {
 RULE(topk) {
     int64_t dim;
     const rt_fact *x = &args[0];
-    outs[0] = rt_fact_tensor(dtype_of(x), -1, NULL);
+    outs[0] = rt_fact_tensor(rt_fact_tensor_dtype(x), -1, NULL);
     outs[1] = rt_fact_tensor(RT_int64, -1, NULL);
     if (!rt_fact_has_shape(x) || !rt_fact_int(&args[2], &dim))
         return NULL;
@@ -34,20 +30,20 @@ RULE(topk) {
         dims[i] = i != dim                                             ? x->dims[i]
                   : args[1].kind == RT_FACT_INT && args[1].is_known ? args[1].dim
                                                                        : RT_DIM_UNKNOWN;
-    outs[0] = rt_fact_tensor(dtype_of(x), x->rank, dims);
+    outs[0] = rt_fact_tensor(rt_fact_tensor_dtype(x), x->rank, dims);
     outs[1] = rt_fact_tensor(RT_int64, x->rank, dims);
     return NULL;
 }
 
 RULE(unique) {
-    outs[0] = rt_fact_tensor(dtype_of(&args[0]), -1, NULL);
+    outs[0] = rt_fact_tensor(rt_fact_tensor_dtype(&args[0]), -1, NULL);
     for (size_t i = 1; i < out_count; i++)
         outs[i] = rt_fact_tensor(RT_int64, -1, NULL);
     return NULL;
 }
 
 RULE(histogramdd) {
-    outs[0] = rt_fact_tensor(dtype_of(&args[0]), -1, NULL);
+    outs[0] = rt_fact_tensor(rt_fact_tensor_dtype(&args[0]), -1, NULL);
     outs[1] = (rt_fact){.kind = RT_FACT_LIST, .dim = RT_DIM_UNKNOWN, .rank = -1};
     return NULL;
 }

@@ -45,6 +45,16 @@ ts_status rt_matrices_load(const rt_tensor *t, const char *name, rt_matrices *ou
     return out->data ? NULL : ts_no_memory();
 }
 
+ts_status rt_as_columns(const rt_tensor *t, rt_tensor **out) {
+    int64_t sizes[RT_MAX_RANK + 1], strides[RT_MAX_RANK + 1];
+    for (int i = 0; i < t->rank; i++) {
+        sizes[i] = t->sizes[i];
+        strides[i] = t->strides[i];
+    }
+    sizes[t->rank] = strides[t->rank] = 1;
+    return rt_tensor_alias(t, 0, sizes, strides, t->rank + 1, out);
+}
+
 ts_status rt_matrices_load_square(const rt_tensor *t, const char *name, rt_matrices *out) {
     TS_TRY(rt_matrices_load(t, name, out));
     if (out->m == out->n)

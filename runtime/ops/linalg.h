@@ -19,6 +19,8 @@ typedef struct rt_matrices {
 ts_status rt_matrices_load(const rt_tensor *t, const char *name, rt_matrices *out) TS_WARN_UNUSED;
 ts_status rt_matrices_load_square(const rt_tensor *t, const char *name, rt_matrices *out)
     TS_WARN_UNUSED;
+/* Vectors as matrices of one column: a view with a last dim of 1. */
+ts_status rt_as_columns(const rt_tensor *t, rt_tensor **out) TS_WARN_UNUSED;
 /* New matrices of the batch of `like`, zeroed. */
 ts_status rt_matrices_make(const rt_matrices *like, int64_t m, int64_t n, rt_matrices *out)
     TS_WARN_UNUSED;

@@ -17,14 +17,7 @@ static bool format_strides(const int64_t *sizes, int rank, int64_t format, int64
     }
     if (rank != (format == FORMAT_CHANNELS_LAST ? 4 : 5))
         return false;
-    int64_t stride = 1;
-    out_strides[1] = 1;
-    stride = sizes[1] > 1 ? sizes[1] : 1;
-    for (int d = rank - 1; d >= 2; d--) {
-        out_strides[d] = stride;
-        stride *= sizes[d] > 1 ? sizes[d] : 1;
-    }
-    out_strides[0] = stride;
+    rt_channels_last_strides(sizes, rank, out_strides);
     return true;
 }
 

@@ -280,24 +280,26 @@ static ts_status expand_pivots(factors *f, const int64_t *sizes, int rank) {
     return status;
 }
 
+/* Both get the batch that they broadcast to. */
+static ts_status broadcast_factors(factors *f, rt_matrices *b) {
+    int64_t sizes[RT_MAX_RANK];
+    int rank;
+    TS_TRY(rt_broadcast(f->lu.batch_sizes, f->lu.batch_rank, b->batch_sizes, b->batch_rank, sizes, &rank));
+    TS_TRY(expand_pivots(f, sizes, rank));
+    return same_batch(&f->lu, b);
+}
+
 static ts_status lu_solve(rt_tensor *b_tensor, rt_tensor *data, rt_tensor *pivots, bool left,
                           bool adjoint, rt_value *out) {
     factors f = {0};
     rt_matrices b = {0};
-    int64_t sizes[RT_MAX_RANK];
-    int rank;
     ts_status status = factors_of(data, pivots, &f);
     if (!status)
         status = rt_matrices_load(b_tensor, "linalg.lu_solve", &b);
     if (!status && f.lu.m != f.lu.n)
         status = ts_raise("RuntimeError", "linalg.lu_solve: LU must be square");
     if (!status)
-        status = rt_broadcast(f.lu.batch_sizes, f.lu.batch_rank, b.batch_sizes, b.batch_rank, sizes,
-                              &rank);
-    if (!status)
-        status = expand_pivots(&f, sizes, rank);
-    if (!status)
-        status = same_batch(&f.lu, &b);
+        status = broadcast_factors(&f, &b);
     if (!status)
         status = solve_with(&f, &b, left, adjoint);
     if (!status)
@@ -330,13 +332,7 @@ static ts_status solve(const rt_value *args, bool left, bool check, bool with_in
     rt_matrices x = {0};
     bool vector = is_vector(a, b);
     if (vector) {
-        int64_t sizes[RT_MAX_RANK], strides[RT_MAX_RANK];
-        for (int i = 0; i < b->rank; i++) {
-            sizes[i] = b->sizes[i];
-            strides[i] = b->strides[i];
-        }
-        sizes[b->rank] = strides[b->rank] = 1;
-        TS_TRY(rt_tensor_alias(b, 0, sizes, strides, b->rank + 1, &column));
+        TS_TRY(rt_as_columns(b, &column));
         b = column;
     }
     ts_status status = rt_matrices_load_square(a, "linalg.solve", &f.lu);
@@ -712,8 +708,6 @@ static bool are_ldl_pivots(const int64_t *pivots, int64_t n) {
 KERNEL(linalg_ldl_solve) {
     factors f = {0};
     rt_matrices b = {0};
-    int64_t sizes[RT_MAX_RANK];
-    int rank;
     bool hermitian = args[3].as.i != 0 && rt_dtype_is_complex((rt_dtype)TENSOR(0)->dtype);
     ts_status status = factors_of(TENSOR(0), TENSOR(1), &f);
     if (!status)
@@ -724,12 +718,7 @@ KERNEL(linalg_ldl_solve) {
         if (!are_ldl_pivots(f.pivots + i * f.k, f.k))
             status = ts_raise("RuntimeError", "torch.linalg.ldl_solve: pivots are out of range");
     if (!status)
-        status = rt_broadcast(f.lu.batch_sizes, f.lu.batch_rank, b.batch_sizes, b.batch_rank, sizes,
-                              &rank);
-    if (!status)
-        status = expand_pivots(&f, sizes, rank);
-    if (!status)
-        status = same_batch(&f.lu, &b);
+        status = broadcast_factors(&f, &b);
     for (int64_t i = 0; i < b.batch && !status; i++)
         ldl_solve_one(rt_matrix_at(&f.lu, i), f.k, f.pivots + i * f.k, hermitian,
                       rt_matrix_at(&b, i), b.n);

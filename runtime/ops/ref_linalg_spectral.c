@@ -468,13 +468,7 @@ KERNEL(linalg_lstsq) {
     int64_t *rank = NULL, none = 0;
     double *residuals = NULL;
     if (vector) {
-        int64_t sizes[RT_MAX_RANK], strides[RT_MAX_RANK];
-        for (int i = 0; i < b->rank; i++) {
-            sizes[i] = b->sizes[i];
-            strides[i] = b->strides[i];
-        }
-        sizes[b->rank] = strides[b->rank] = 1;
-        TS_TRY(rt_tensor_alias(b, 0, sizes, strides, b->rank + 1, &column));
+        TS_TRY(rt_as_columns(b, &column));
         b = column;
     }
     ts_status status = rt_matrices_load(b, "torch.linalg.lstsq", &rhs);

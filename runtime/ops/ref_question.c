@@ -7,17 +7,20 @@ KERNEL(size) {
     return rt_int_list_make(t->sizes, (size_t)t->rank, outs);
 }
 
-KERNEL(size_int) {
+/* One dim's of the sizes or strides. */
+static ts_status of_dim(rt_value tensor, int64_t dim_arg, bool is_stride, rt_value *out) {
     rt_tensor *t;
     int dim;
-    TS_TRY(rt_need_tensor(args[0], &t));
+    TS_TRY(rt_need_tensor(tensor, &t));
     if (t->rank == 0)
         return ts_raise("IndexError", "Dimension specified as %lld but tensor has no dimensions",
-                        (long long)args[1].as.i);
-    TS_TRY(rt_wrap_dim(args[1].as.i, t->rank, &dim));
-    outs[0] = rt_int(t->sizes[dim]);
+                        (long long)dim_arg);
+    TS_TRY(rt_wrap_dim(dim_arg, t->rank, &dim));
+    *out = rt_int((is_stride ? t->strides : t->sizes)[dim]);
     return NULL;
 }
+
+KERNEL(size_int) { return of_dim(args[0], args[1].as.i, false, outs); }
 
 KERNEL(stride) {
     rt_tensor *t;
@@ -25,17 +28,7 @@ KERNEL(stride) {
     return rt_int_list_make(t->strides, (size_t)t->rank, outs);
 }
 
-KERNEL(stride_int) {
-    rt_tensor *t;
-    int dim;
-    TS_TRY(rt_need_tensor(args[0], &t));
-    if (t->rank == 0)
-        return ts_raise("IndexError", "Dimension specified as %lld but tensor has no dimensions",
-                        (long long)args[1].as.i);
-    TS_TRY(rt_wrap_dim(args[1].as.i, t->rank, &dim));
-    outs[0] = rt_int(t->strides[dim]);
-    return NULL;
-}
+KERNEL(stride_int) { return of_dim(args[0], args[1].as.i, true, outs); }
 
 #define QUESTION(name, expr)                                                                       \
     KERNEL(name) {                                                                                 \

@@ -60,6 +60,9 @@ static inline rt_fact rt_fact_tensor(rt_dtype dtype, int rank, const rt_dim *dim
     return (rt_fact){
         .kind = RT_FACT_TENSOR, .dtype = dtype, .rank = rank, .dims = dims, .dim = RT_DIM_UNKNOWN};
 }
+static inline rt_dtype rt_fact_tensor_dtype(const rt_fact *f) {
+    return f->kind == RT_FACT_TENSOR ? f->dtype : RT_DTYPE_UNKNOWN;
+}
 static inline bool rt_fact_has_shape(const rt_fact *f) {
     return f->kind == RT_FACT_TENSOR && f->rank >= 0;
 }
@@ -72,6 +75,15 @@ bool rt_fact_int(const rt_fact *f, int64_t *out);
 bool rt_fact_ints(const rt_fact *f, int64_t out[RT_MAX_RANK], int *out_count);
 /* A list whose ints are dims, known or not; false where even the count is unknown. */
 bool rt_fact_dims(const rt_fact *f, rt_dim out[RT_MAX_RANK], int *out_count);
+/* Entry i of a list that may have one entry for all dims. */
+static inline rt_dim rt_fact_entry(const rt_fact *f, int i, int dims) {
+    rt_dim list[RT_MAX_RANK];
+    int count;
+    if (!rt_fact_dims(f, list, &count))
+        return RT_DIM_UNKNOWN;
+    return count == 1 ? list[0] : count == dims ? list[i] : RT_DIM_UNKNOWN;
+}
+static inline bool rt_known(rt_dim d) { return d != RT_DIM_UNKNOWN; }
 bool rt_fact_dtype(const rt_fact *f, rt_dtype *out); /* known dtype argument; None gives false */
 /* The broadcast of two shapes of known rank; an error where they can never fit. */
 ts_status rt_fact_broadcast(const rt_infer_context *ic, const rt_dim *a, int a_rank,

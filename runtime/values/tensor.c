@@ -102,6 +102,16 @@ void rt_contiguous_strides(const int64_t *sizes, int rank, int64_t *out_strides)
     }
 }
 
+void rt_channels_last_strides(const int64_t *sizes, int rank, int64_t *out_strides) {
+    int64_t stride = sizes[1] > 1 ? sizes[1] : 1;
+    out_strides[1] = 1;
+    for (int d = rank - 1; d >= 2; d--) {
+        out_strides[d] = stride;
+        stride *= sizes[d] > 1 ? sizes[d] : 1;
+    }
+    out_strides[0] = stride;
+}
+
 /* The object without storage; sizes and strides copied, element_count set. */
 static ts_status make_header(rt_dtype dtype, const int64_t *sizes, const int64_t *strides, int rank,
                              rt_tensor **out) {

@@ -79,6 +79,8 @@ bool rt_tensor_is_contiguous(const rt_tensor *t);
 /* Product of sizes; false on overflow or a negative size. */
 bool rt_element_count(const int64_t *sizes, int rank, int64_t *out);
 void rt_contiguous_strides(const int64_t *sizes, int rank, int64_t *out_strides);
+/* N, spatial dims, C in the order of memory; of rank 3 and more. */
+void rt_channels_last_strides(const int64_t *sizes, int rank, int64_t *out_strides);
 /* Gives a tensor the scale and zero point, or the channels, of another. */
 void rt_tensor_set_quantizer(rt_tensor *t, const rt_tensor *from);
 /* Takes both references. */

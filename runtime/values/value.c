@@ -199,6 +199,23 @@ ts_status rt_capsule_make(rt_tag tag, const char *kind, void *pointer, void (*re
     return NULL;
 }
 
+ts_status rt_capsule_copy(const char *kind, const void *data, size_t size, void (*release)(void *),
+                          rt_value *out) {
+    void *copy = malloc(size);
+    if (!copy)
+        return ts_no_memory();
+    memcpy(copy, data, size);
+    ts_status status = rt_capsule_make(RT_TAG_CAPSULE, kind, copy, release, out);
+    if (status)
+        free(copy);
+    return status;
+}
+
+void *rt_capsule_of(rt_value v, const char *kind) {
+    const rt_capsule *c = v.tag == RT_TAG_CAPSULE ? v.as.pointer : NULL;
+    return c && c->kind == kind ? c->pointer : NULL;
+}
+
 ts_status rt_object_make(const rt_class *class_, rt_value *out) {
     *out = rt_none();
     rt_object *o = malloc(sizeof *o);

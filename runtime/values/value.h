@@ -220,6 +220,11 @@ typedef struct rt_capsule {
 } rt_capsule;
 ts_status rt_capsule_make(rt_tag tag, const char *kind, void *pointer, void (*release)(void *),
                           rt_value *out) TS_WARN_UNUSED;
+/* A capsule of a copy of the bytes, which release gives back. */
+ts_status rt_capsule_copy(const char *kind, const void *data, size_t size, void (*release)(void *),
+                          rt_value *out) TS_WARN_UNUSED;
+/* What lies inside where v is a capsule of that very kind; NULL otherwise. */
+void *rt_capsule_of(rt_value v, const char *kind);
 
 /* ---- meaning (operators of the language over boxed values; values/python.c) ---- */
 const char *rt_tag_name(rt_value v); /* Python's type name: "int", "Tensor", "list", ... */
