@@ -124,31 +124,39 @@ typedef struct module_walk {
 } module_walk;
 
 typedef struct object_search {
+    ts_arena *arena;
     const ir_class *class_;
     const rt_object *found;
-    size_t count, visited;
+    size_t count;
+    fe_map seen; /* addresses of objects: a module may have many names, and hold itself */
 } object_search;
 
-enum { MOST_VISITED = 4000 }; /* modules by all their ways, of which cycles have no end */
+enum { MOST_NESTED = 2000 }; /* modules in modules; beyond it none is known */
 
 /* The module objects of a class below v; more than one where modules are alike. */
-static void find_objects(rt_value v, object_search *s) {
-    if (v.tag != RT_TAG_OBJECT || v.as.object->class_->kind != RT_CLASS_MODULE || ++s->visited > MOST_VISITED)
+static void find_objects(rt_value v, int depth, object_search *s) {
+    if (v.tag != RT_TAG_OBJECT || v.as.object->class_->kind != RT_CLASS_MODULE)
         return;
     const rt_object *object = v.as.object;
-    if (object->class_->info == s->class_ && object != s->found) {
+    ts_str address = {(const char *)&object, sizeof object};
+    if (fe_map_get(&s->seen, address))
+        return;
+    fe_map_set(s->arena, &s->seen, ts_arena_str(s->arena, address), s);
+    if (depth == MOST_NESTED)
+        s->count = 2;
+    if (object->class_->info == s->class_) {
         s->found = object;
         s->count++;
     }
-    for (size_t i = 0; i < object->field_count; i++)
-        find_objects(object->fields[i], s);
+    for (size_t i = 0; i < object->field_count && depth < MOST_NESTED; i++)
+        find_objects(object->fields[i], depth + 1, s);
 }
 
 /* NULL: which object it is, is not known. */
 static const rt_object *object_of(emitter *E, const ir_value *module) {
-    object_search s = {.class_ = module->type->class_};
-    find_objects(E->m->root, &s);
-    return s.count == 1 && s.visited <= MOST_VISITED ? s.found : NULL;
+    object_search s = {.arena = E->arena, .class_ = module->type->class_};
+    find_objects(E->m->root, 0, &s);
+    return s.count == 1 ? s.found : NULL;
 }
 
 /* True for a thing that was met before; one that is not known (NULL) is always new. */
