@@ -12,6 +12,7 @@ typedef struct scan {
     host_function *f;
     size_t op_capacity;
     const ir_op **ops; /* by number */
+    bool in_stream;    /* inside of a kernel that is compiled whole: those in it have no rows */
 } scan;
 
 static void number_block(scan *s, const ir_block *block, int depth);
@@ -27,8 +28,9 @@ static void number_op(scan *s, ir_op *op, int depth) {
         f->scratch_out_count = op->result_count;
     if (operands > f->scratch_out_count && op->opcode == IR_OP_YIELD)
         f->scratch_out_count = operands;
-    if (op->opcode == IR_OP_KERNEL && f->hm->kernel_scan < f->hm->kernel_count) {
-        const cg_kernel *k = f->hm->kernels[f->hm->kernel_scan++].kernel;
+    bool is_row = op->opcode == IR_OP_KERNEL && !s->in_stream && f->hm->kernel_scan < f->hm->kernel_count;
+    const cg_kernel *k = is_row ? f->hm->kernels[f->hm->kernel_scan++].kernel : NULL;
+    if (is_row) {
         size_t words = 2 * (operands + op->result_count) + RT_MAX_RANK;
         if (k)
             words += k->param_count + 2 * k->constant_count;
@@ -37,8 +39,10 @@ static void number_op(scan *s, ir_op *op, int depth) {
     }
     for (size_t i = 0; i < op->result_count; i++)
         op->results[i]->number = (uint32_t)f->value_count++;
+    s->in_stream = s->in_stream || k;
     for (size_t i = 0; i < op->region_count; i++)
         number_block(s, op->regions[i], depth + 1);
+    s->in_stream = s->in_stream && !k;
 }
 
 static void number_block(scan *s, const ir_block *block, int depth) {

@@ -20,6 +20,8 @@ static uint64_t body_hash(cg_unit *u, ts_str symbol) {
     return h;
 }
 
+static ts_status lower_block(host_module *hm, const ir_block *block, int depth);
+
 static ts_status lower_kernel(host_module *hm, const ir_op *op) {
     cg_unit *u = hm->unit;
     host_kernel row = {.op = op, .hash = host_kernel_hash(op)};
@@ -51,6 +53,8 @@ static ts_status lower_kernel(host_module *hm, const ir_op *op) {
     }
     ts_status_release(status);
     TS_APPEND(u->arena, hm->kernels, hm->kernel_count, hm->kernel_capacity, row);
+    if (!row.kernel && op->kernel_kind == IR_KERNEL_STREAM) /* then its kernels run one after the other */
+        return lower_block(hm, op->regions[0], 0);
     return NULL;
 }
 

@@ -653,6 +653,21 @@ static void emit_items(kn_emitter *e, const kn_plan *plan, LLVMValueRef tile) {
     kn_loop_end(e, &items, NULL);
 }
 
+bool kn_row_items_of(kn_kernel *k, const cg_target_info *target, kn_row_items *out) {
+    const kn_contraction *c = &k->contraction;
+    kn_plan p;
+    if (!c->is_on || c->is_integer || c->winograd || c->has_line_dim)
+        return false;
+    for (int d = 0; d < c->batch_count; d++)
+        if (k->dims[d].size != 1)
+            return false;
+    make_plan(k, target, &p);
+    if (!rt_dim_is_constant(p.block) || !rt_dim_is_constant(p.blocks) || !rt_dim_is_constant(p.groups))
+        return false;
+    *out = (kn_row_items){p.blocks, p.block, p.groups};
+    return true;
+}
+
 void kn_emit_contraction(kn_emitter *e) {
     if (e->k->contraction.is_integer) {
         kn_emit_integer(e);

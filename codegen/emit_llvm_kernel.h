@@ -127,9 +127,21 @@ void kn_finish_rows(kn_emitter *e, const kn_reduction_set *set, LLVMValueRef *ac
 /* ---- emit_llvm_window.c: depthwise convolution and pooling; false: a nest like others ---- */
 bool kn_plan_window(kn_kernel *k, const cg_target_info *target);
 bool kn_emit_window(kn_emitter *e);
+/* Items of a window over one image of known sizes: `chunks` of each block of `lines` output lines. */
+typedef struct kn_window_items {
+    int64_t blocks, lines, chunks;
+    int64_t out_lines, taps; /* taps: lines of the window */
+    kn_window window;        /* over lines */
+} kn_window_items;
+bool kn_window_items_of(const kn_kernel *k, const cg_target_info *target, kn_window_items *out);
 
 /* ---- emit_llvm_contraction.c ---- */
 ts_status kn_plan_contraction(kn_kernel *k, const cg_target_info *target) TS_WARN_UNUSED;
+/* Items of one product of known sizes: `groups` (of columns) of each block of `rows` rows. */
+typedef struct kn_row_items {
+    int64_t blocks, rows, groups;
+} kn_row_items;
+bool kn_row_items_of(kn_kernel *k, const cg_target_info *target, kn_row_items *out);
 void kn_emit_contraction(kn_emitter *e);
 
 /* ---- emit_llvm_attention.c ---- */

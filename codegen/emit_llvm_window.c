@@ -208,6 +208,18 @@ bool kn_plan_window(kn_kernel *k, const cg_target_info *target) {
     return true;
 }
 
+bool kn_window_items_of(const kn_kernel *k, const cg_target_info *target, kn_window_items *out) {
+    window_plan p;
+    if (!make_plan(k, target, &p) || p.is_symbolic || p.spans != 1)
+        return false;
+    for (int d = 0; d < k->dim_count; d++)
+        if (k->dims[d].role == KN_OUTER && d != p.oh && d != p.ow && k->dims[d].size != 1)
+            return false;
+    *out = (kn_window_items){p.blocks, p.lines, p.chunks, k->dims[p.oh].size, k->dims[p.kh].size,
+                             k->dims[p.kh].window};
+    return true;
+}
+
 /* ---- a tile ---- */
 
 typedef struct window_tile {

@@ -105,6 +105,10 @@ uint64_t host_kernel_key(ir_module *m, const ir_op *op, const char *level) {
     for (const ir_op *inner = body->first; inner; inner = inner->next) {
         if (inner->opcode == IR_OP_CORE)
             h = add_text(rt_op_name(inner->core), h);
+        if (inner->opcode == IR_OP_KERNEL) {
+            uint64_t part = host_kernel_key(m, inner, level);
+            h = ts_hash64(&part, sizeof part, h);
+        }
         if (inner->opcode == IR_OP_CONST)
             h = add_constant(inner->value, h);
         for (size_t i = 0; i < inner->operand_count; i++) {

@@ -88,5 +88,11 @@ int64_t lw_pack_weights(lowering *l, kn_format format, const kn_matrices *m);
 ts_status lw_output(lowering *l, size_t index, ir_value **out_value, ir_strided *out_strided);
 /* Stores of all results; the space and its dims are set. */
 ts_status lw_stores(lowering *l);
+/* The kernel graph of an IR_OP_KERNEL that is no stream, scheduled. */
+ts_status lw_build(cg_unit *unit, const ir_op *op, kn_kernel **out);
+/* What the host program has to know of it. */
+void lw_fill(const kn_kernel *k, const char *name, cg_kernel *out);
+/* ---- lower_stream.c ---- */
+ts_status lw_stream(cg_unit *unit, const ir_op *op, cg_kernel *out);
 
 #endif

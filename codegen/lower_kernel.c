@@ -332,7 +332,7 @@ static ir_op *stored_product(const lowering *l) {
     return NULL;
 }
 
-static void fill(const kn_kernel *k, const char *name, cg_kernel *out) {
+void lw_fill(const kn_kernel *k, const char *name, cg_kernel *out) {
     memset(out, 0, sizeof *out);
     out->symbol = (ts_str){.data = name, .length = strlen(name)};
     out->params = k->params;
@@ -347,7 +347,7 @@ static void fill(const kn_kernel *k, const char *name, cg_kernel *out) {
     out->bytes = k->bytes;
 }
 
-ts_status cg_lower_kernel(cg_unit *unit, const ir_op *op, cg_kernel *out) {
+ts_status lw_build(cg_unit *unit, const ir_op *op, kn_kernel **out) {
     lowering l;
     memset(&l, 0, sizeof l);
     l.unit = unit;
@@ -379,15 +379,23 @@ ts_status cg_lower_kernel(cg_unit *unit, const ir_op *op, cg_kernel *out) {
         status = kn_check_supported(l.k, unit->target);
     if (!status && l.k->scratch_bytes == RT_DIM_UNKNOWN)
         status = ts_error_at(TS_ERR_UNSUPPORTED, op->place, "scratch of unknown size");
-    if (status)
-        return status;
+    *out = l.k;
+    return status;
+}
+
+ts_status cg_lower_kernel(cg_unit *unit, const ir_op *op, cg_kernel *out) {
+    if (op->kernel_kind == IR_KERNEL_STREAM)
+        return lw_stream(unit, op, out);
+    kn_kernel *k;
+    TS_TRY(lw_build(unit, op, &k));
+    ts_status status;
     ts_str name = ts_arena_format(unit->arena, "kernel_%zu", unit->kernel_counter++);
-    kn_emit_llvm(unit, l.k, cg_kernel_function(unit, name.data));
+    kn_emit_llvm(unit, k, cg_kernel_function(unit, name.data));
     ts_str device_name = {0};
     rt_dim device_threads = 0;
     if (unit->dialect) {
         device_name = ts_arena_format(unit->arena, "kernel_%zu", unit->kernel_counter - 1);
-        status = kn_emit_clike(unit->dialect, l.k, device_name, unit->device_source,
+        status = kn_emit_clike(unit->dialect, k, device_name, unit->device_source,
                                &device_threads);
         if (status) { /* this one runs on the CPU */
             if (ts_status_code(status) != TS_ERR_UNSUPPORTED)
@@ -396,7 +404,7 @@ ts_status cg_lower_kernel(cg_unit *unit, const ir_op *op, cg_kernel *out) {
             device_name = (ts_str){0};
         }
     }
-    fill(l.k, name.data, out);
+    lw_fill(k, name.data, out);
     out->device_symbol = device_name;
     out->device_threads = device_threads;
     return NULL;

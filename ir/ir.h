@@ -200,7 +200,7 @@ typedef enum ir_opcode {
 typedef enum ir_kernel_kind {
     IR_KERNEL_POINTWISE, /* elementwise, views and row reductions in one loop nest */
     IR_KERNEL_CONTRACTION, /* one matrix product, convolution or attention with its epilogue */
-    IR_KERNEL_OTHER        /* pooling, gather, copies: one core operator that codegen lowers whole */
+    IR_KERNEL_STREAM       /* two kernels; what the first makes goes to the second band by band */
 } ir_kernel_kind;
 
 struct ir_op {

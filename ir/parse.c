@@ -334,7 +334,7 @@ static ts_status read_loop(function_reader *r, ir_builder *b, result_list *resul
 
 static ts_status read_kernel(function_reader *r, ir_builder *b, result_list *results,
                              ir_op **out) {
-    static const char *const kinds[] = {"pointwise", "contraction", "other"};
+    static const char *const kinds[] = {"pointwise", "contraction", "stream"};
     ir_parser *p = r->p;
     carried_list inputs = {0};
     ts_place place;
@@ -342,7 +342,7 @@ static ts_status read_kernel(function_reader *r, ir_builder *b, result_list *res
     while (kind < 3 && !ir_text_take(&p->t, kinds[kind]))
         kind++;
     if (kind == 3)
-        return ir_text_error(&p->t, "pointwise, contraction or other");
+        return ir_text_error(&p->t, "pointwise, contraction or stream");
     TS_TRY(read_carried(r, b, &inputs));
     TS_TRY(read_result_types(p, "->", results));
     TS_TRY(ir_text_expect(&p->t, "{"));

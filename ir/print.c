@@ -309,7 +309,7 @@ static void print_carried(ir_printer *p, const ir_block *b, size_t from, ir_valu
 }
 
 static void print_region_op(ir_printer *p, const ir_op *op, int depth) {
-    static const char *const kinds[] = {"pointwise", "contraction", "other"};
+    static const char *const kinds[] = {"pointwise", "contraction", "stream"};
     ts_buffer *out = p->out;
     ts_buffer_text(out, opcode_names[op->opcode]);
     if (op->opcode == IR_OP_IF) {

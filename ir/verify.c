@@ -227,7 +227,11 @@ static ts_status rule_kernel(const verifier *v, const ir_op *op) {
         return broken(v, op, "kernel", "expected one parameter for each input");
     for (size_t i = 0; i < op->operand_count; i++)
         TS_TRY(need_type(v, op, "kernel", op->operands[i]->type, b->parameters[i]->type));
-    for (const ir_op *inner = b->first; inner != b->last; inner = inner->next)
+    bool is_stream = op->kernel_kind == IR_KERNEL_STREAM;
+    for (const ir_op *inner = b->first; is_stream && inner != b->last; inner = inner->next)
+        if (inner->opcode != IR_OP_KERNEL || inner->kernel_kind == IR_KERNEL_STREAM)
+            return broken(v, inner, "kernel", "expected kernels alone in a stream");
+    for (const ir_op *inner = b->first; !is_stream && inner != b->last; inner = inner->next)
         if (inner->opcode != IR_OP_CORE && inner->opcode != IR_OP_CONST &&
             inner->opcode != IR_OP_LIST && inner->opcode != IR_OP_DIM)
             return broken(v, inner, "kernel", "expected operators and constants alone in a kernel");

@@ -69,6 +69,7 @@ static const char *const order[] = {
     "prune_objects", /* folded weights leave their originals behind */
     "assign_layout", /* of what lives between kernels */
     "split_reductions", /* where channels are innermost */
+    "stream_images",    /* while a kernel is one nest or product; the image has no memory then */
     "plan_memory", /* last: offsets hold for exactly these operators */
 };
 

@@ -62,7 +62,7 @@ static void run_passes(ir_module *m, const run_options *o, const cg_target_info 
     pass_counter counters[16];
     pass_context ctx = {.scratch = scratch, .target = &target, .counters = counters};
     static const char *const names[] = {"expand_composites", "fuse", "assign_layout", "split_reductions",
-                                        "plan_memory"};
+                                        "stream_images", "plan_memory"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         const pass_info *pass = pass_find(ts_str_of(names[i]));
         ck_assert_ptr_nonnull(pass);
@@ -157,7 +157,9 @@ static program make_program(const char *text, run_options o) {
     tsrt_status *s = tsrt_model_load(path, NULL, &p.model);
     ck_assert_msg(!s, "%s", tsrt_status_message(s));
     unlink(path);
-    s = tsrt_session_create(p.model, NULL, &p.session);
+    /* Three threads, whatever the machine: kernels are split at places of all kinds. */
+    tsrt_session_options threads = {.size = sizeof threads, .threads = 3};
+    s = tsrt_session_create(p.model, &threads, &p.session);
     ck_assert_msg(!s, "%s", tsrt_status_message(s));
     return p;
 }

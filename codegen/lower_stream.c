@@ -1,0 +1,222 @@
+/* codegen/lower_stream.c - a stream: two kernels as one, band by band.
+ *
+ *   items of the second kernel (blocks of output lines) in bands that fit the second-level cache:
+ *     lines of the image that the last band needed too move to the beginning of the buffer
+ *     the first kernel's items make the lines that are missing
+ *     the second kernel's items of the band read them
+ *
+ * Both are functions of their own, called with addresses for which the buffer begins at line 0 of the image.
+ * A thread has its own buffer and makes what it reads at the ends of its part itself, so nobody waits for
+ * anybody; parts are so large (see `grain`) that this costs a quarter of the first kernel at most. */
+#include "codegen/emit_llvm_kernel.h"
+#include "codegen/lower.h"
+
+#include <string.h>
+
+enum { BAND_BYTES = 512 << 10, MAX_BAND_BYTES = 2 << 20 };
+
+typedef struct stream {
+    cg_unit *unit;
+    const ir_op *op, *first_op, *second_op;
+    kn_kernel *first, *second;
+    kn_kernel *outer; /* the buffers of the whole: operands, results, constants of the first, of the second */
+    kn_row_items rows;
+    kn_window_items lines;
+    int64_t width, pixel_bytes; /* of the image between them */
+    int64_t band;               /* items of the second kernel */
+    int64_t room;               /* of the buffer, in blocks of the first kernel */
+} stream;
+
+static ts_status unsupported(const stream *s, const char *what) {
+    return ts_error_at(TS_ERR_UNSUPPORTED, s->op->place, "a stream whose %s", what);
+}
+
+static ts_status find_kernels(stream *s) {
+    const ir_block *body = s->op->regions[0];
+    s->first_op = body->first;
+    s->second_op = s->first_op ? s->first_op->next : NULL;
+    if (!s->second_op || s->first_op->opcode != IR_OP_KERNEL || s->second_op->opcode != IR_OP_KERNEL ||
+        s->second_op->next != body->last || body->last->operand_count != 1 || s->first_op->result_count != 1 ||
+        s->second_op->result_count != 1 || body->last->operands[0] != s->second_op->results[0])
+        return unsupported(s, "kernels are not two");
+    for (size_t i = 0; i < s->op->operand_count; i++)
+        if (s->op->operands[i]->type->kind != IR_TENSOR)
+            return unsupported(s, "inputs are not tensors alone");
+    return NULL;
+}
+
+/* Blocks [*begin, *end) of the first kernel that items [from, to) of the second read. */
+static void blocks_of(const stream *s, int64_t from, int64_t to, int64_t *begin, int64_t *end) {
+    const kn_window_items *l = &s->lines;
+    const kn_window *w = &l->window;
+    int64_t first = from / l->chunks * l->lines, last = (to + l->chunks - 1) / l->chunks * l->lines;
+    last = last < l->out_lines ? last : l->out_lines;
+    int64_t low = first * w->stride - w->padding, high = (last - 1) * w->stride - w->padding + (l->taps - 1) * w->dilation + 1;
+    low = low < 0 ? 0 : low < w->input ? low : w->input;
+    high = high < low ? low : high < w->input ? high : w->input;
+    *begin = low * s->width / s->rows.rows;
+    *end = (high * s->width + s->rows.rows - 1) / s->rows.rows;
+    *end = *end < s->rows.blocks ? *end : s->rows.blocks;
+}
+
+/* Room for any band of `band` items. */
+static int64_t room_of(const stream *s, int64_t band) {
+    int64_t items = s->lines.blocks * s->lines.chunks, most = 0;
+    for (int64_t from = 0; from < items; from++) {
+        int64_t begin, end, to = from + band < items ? from + band : items;
+        blocks_of(s, from, to, &begin, &end);
+        most = end - begin > most ? end - begin : most;
+    }
+    return most;
+}
+
+static ts_status plan(stream *s) {
+    const ir_type *image = s->first_op->results[0]->type;
+    const cg_target_info *target = s->unit->target;
+    if (!kn_row_items_of(s->first, target, &s->rows) || !kn_window_items_of(s->second, target, &s->lines))
+        return unsupported(s, "kernels do not go line by line");
+    if (s->first->param_count || s->second->param_count || !rt_dim_is_constant(s->first->scratch_bytes) ||
+        !rt_dim_is_constant(s->second->scratch_bytes) || s->lines.window.input != image->dims[2])
+        return unsupported(s, "sizes are not known");
+    s->width = image->dims[3];
+    s->pixel_bytes = 4 * image->dims[1];
+    int64_t block_bytes = s->rows.rows * s->pixel_bytes;
+    s->band = s->lines.chunks;
+    while (s->band < s->lines.blocks * s->lines.chunks && room_of(s, s->band + s->lines.chunks) * block_bytes <= BAND_BYTES)
+        s->band += s->lines.chunks;
+    s->room = room_of(s, s->band);
+    return s->room * block_bytes <= MAX_BAND_BYTES ? NULL : unsupported(s, "bands are large");
+}
+
+/* The kernel as the host program sees it. */
+static void describe(stream *s) {
+    kn_kernel *a = s->first, *b = s->second;
+    int tensors = (int)(s->op->operand_count + s->op->result_count);
+    kn_kernel *k = s->outer = kn_make(s->unit->arena, s->unit->ir, tensors);
+    for (int i = 0; i < a->constant_count; i++)
+        kn_add_constant(k, a->constants[i].data, a->constants[i].bytes);
+    for (int i = 0; i < b->constant_count; i++)
+        kn_add_constant(k, b->constants[i].data, b->constants[i].bytes);
+    int64_t items = s->lines.blocks * s->lines.chunks, inner = kn_dim_max(k, a->scratch_bytes, b->scratch_bytes);
+    k->work_items = k->part_items = items;
+    k->scratch_bytes = (inner + 63) / 64 * 64 + s->room * s->rows.rows * s->pixel_bytes + 64;
+    k->flops = a->flops + b->flops;
+    /* Lines at an end of a part are made twice: a quarter of them at most. */
+    const kn_window *w = &s->lines.window;
+    int64_t again = (s->lines.taps - 1) * w->dilation + 1 - w->stride, step = s->lines.lines * w->stride;
+    int64_t blocks = again > 0 ? (4 * again + step - 1) / step : 1;
+    double cost = k->flops / (double)items;
+    int64_t grain = cost > 1e6 ? 1 : (int64_t)(1e6 / (cost + 1)) + 1;
+    k->grain = blocks * s->lines.chunks > grain ? blocks * s->lines.chunks : grain;
+}
+
+/* ---- emission ---- */
+
+/* The array of buffers that an inner kernel is called with; *out_image: where the image's address goes. */
+static LLVMValueRef emit_buffers(kn_emitter *e, const stream *s, const ir_op *op, const kn_kernel *k, int constants_from,
+                                 LLVMValueRef *out_image) {
+    int count = k->buffer_count + k->constant_count;
+    LLVMValueRef size = LLVMConstInt(e->unit->i32, (unsigned)count, 0);
+    LLVMValueRef array = LLVMBuildArrayAlloca(e->b, e->unit->pointer, size, "");
+    const ir_value *image = s->first_op->results[0];
+    int at = 0;
+    for (size_t i = 0; i < op->operand_count + op->result_count; i++, at++) {
+        const ir_value *v = i < op->operand_count ? op->operands[i] : op->results[i - op->operand_count];
+        LLVMValueRef slot = kn_element(e, array, kn_i64(e, at), 8);
+        if (v == image)
+            *out_image = slot;
+        else /* an input of the stream, or its result */
+            LLVMBuildStore(e->b, e->buffers[v->def ? s->op->operand_count : v->index], slot);
+    }
+    for (int i = 0; i < k->constant_count; i++, at++)
+        LLVMBuildStore(e->b, e->buffers[s->outer->buffer_count + constants_from + i], kn_element(e, array, kn_i64(e, at), 8));
+    return array;
+}
+
+/* bytes, a multiple of 4, from `from` to `to`, which lies below: vectors in order, the last one may copy more,
+ * where nothing is yet. */
+static void emit_move(kn_emitter *e, LLVMValueRef to, LLVMValueRef from, LLVMValueRef bytes) {
+    kn_loop loop;
+    kn_loop_begin(e, &loop, kn_i64(e, 0), bytes, 4 * e->lanes, NULL, 0);
+    LLVMValueRef v = kn_emit_load(e, kn_address(e, from, loop.index), NULL, RT_float32, e->lanes, NULL);
+    kn_emit_store(e, v, kn_address(e, to, loop.index), NULL, RT_float32, e->lanes, NULL);
+    kn_loop_end(e, &loop, NULL);
+}
+
+static void emit_call(kn_emitter *e, LLVMValueRef function, LLVMValueRef buffers, LLVMValueRef begin, LLVMValueRef end) {
+    LLVMValueRef args[] = {buffers, LLVMGetParam(e->function, 1), begin, end, e->scratch};
+    LLVMBuildCall2(e->b, e->unit->kernel_type, function, args, 5, "");
+}
+
+static LLVMValueRef clamp(kn_emitter *e, LLVMValueRef v, int64_t most) {
+    return kn_min(e, kn_max(e, v, kn_i64(e, 0)), kn_i64(e, most));
+}
+
+/* blocks_of, in code. */
+static void emit_blocks(kn_emitter *e, const stream *s, LLVMValueRef from, LLVMValueRef to, LLVMValueRef *begin,
+                        LLVMValueRef *end) {
+    const kn_window_items *l = &s->lines;
+    const kn_window *w = &l->window;
+    LLVMValueRef chunks = kn_i64(e, l->chunks), rows = kn_i64(e, s->rows.rows), lines = kn_i64(e, l->lines);
+    LLVMValueRef first = kn_mul(e, LLVMBuildUDiv(e->b, from, chunks, ""), lines);
+    LLVMValueRef blocks = LLVMBuildUDiv(e->b, kn_add(e, to, kn_i64(e, l->chunks - 1)), chunks, "");
+    LLVMValueRef last = kn_min(e, kn_mul(e, blocks, lines), kn_i64(e, l->out_lines));
+    LLVMValueRef stride = kn_i64(e, w->stride);
+    LLVMValueRef low = clamp(e, kn_sub(e, kn_mul(e, first, stride), kn_i64(e, w->padding)), w->input);
+    int64_t reach = (l->taps - 1) * w->dilation + 1 - w->padding - w->stride;
+    LLVMValueRef high = clamp(e, kn_add(e, kn_mul(e, last, stride), kn_i64(e, reach)), w->input);
+    high = kn_max(e, high, low);
+    LLVMValueRef width = kn_i64(e, s->width);
+    *begin = LLVMBuildUDiv(e->b, kn_mul(e, low, width), rows, "");
+    *end = LLVMBuildUDiv(e->b, kn_add(e, kn_mul(e, high, width), kn_i64(e, s->rows.rows - 1)), rows, "");
+    *end = kn_min(e, *end, kn_i64(e, s->rows.blocks));
+}
+
+static void emit(const stream *s, LLVMValueRef function, LLVMValueRef first, LLVMValueRef second) {
+    kn_emitter e;
+    kn_emitter_start(&e, s->unit, s->outer, function);
+    LLVMValueRef to_first = NULL, to_second = NULL;
+    LLVMValueRef first_buffers = emit_buffers(&e, s, s->first_op, s->first, 0, &to_first);
+    LLVMValueRef second_buffers = emit_buffers(&e, s, s->second_op, s->second, s->first->constant_count, &to_second);
+    LLVMValueRef block_bytes = kn_i64(&e, s->rows.rows * s->pixel_bytes), groups = kn_i64(&e, s->rows.groups);
+    int64_t inner = s->outer->scratch_bytes - 64 - s->room * s->rows.rows * s->pixel_bytes;
+    LLVMValueRef buffer = kn_address(&e, e.scratch, kn_i64(&e, inner));
+    /* Blocks [origin, made) of the image are in the buffer. */
+    LLVMValueRef carried[2] = {kn_i64(&e, 0), kn_i64(&e, 0)};
+    kn_loop bands;
+    kn_loop_begin(&e, &bands, e.begin, e.end, s->band, carried, 2);
+    LLVMValueRef origin = bands.phis[0], made = bands.phis[1], from, to;
+    LLVMValueRef end = kn_min(&e, kn_add(&e, bands.index, kn_i64(&e, s->band)), e.end);
+    emit_blocks(&e, s, bands.index, end, &from, &to);
+    LLVMValueRef kept = kn_max(&e, kn_sub(&e, made, from), kn_i64(&e, 0));
+    emit_move(&e, buffer, kn_address(&e, buffer, kn_mul(&e, kn_sub(&e, from, origin), block_bytes)),
+              kn_mul(&e, kept, block_bytes));
+    LLVMValueRef image = kn_address(&e, buffer, kn_sub(&e, kn_i64(&e, 0), kn_mul(&e, from, block_bytes)));
+    LLVMBuildStore(e.b, image, to_first);
+    LLVMBuildStore(e.b, image, to_second);
+    LLVMValueRef start = kn_max(&e, made, from), next = kn_max(&e, start, to);
+    emit_call(&e, first, first_buffers, kn_mul(&e, start, groups), kn_mul(&e, next, groups));
+    emit_call(&e, second, second_buffers, bands.index, end);
+    LLVMValueRef now[2] = {from, next};
+    kn_loop_end(&e, &bands, now);
+    LLVMBuildRetVoid(e.b);
+    LLVMDisposeBuilder(e.b);
+}
+
+ts_status lw_stream(cg_unit *unit, const ir_op *op, cg_kernel *out) {
+    stream s = {.unit = unit, .op = op};
+    TS_TRY(find_kernels(&s));
+    TS_TRY(lw_build(unit, s.first_op, &s.first));
+    TS_TRY(lw_build(unit, s.second_op, &s.second));
+    TS_TRY(plan(&s));
+    describe(&s);
+    size_t number = unit->kernel_counter++;
+    ts_str name = ts_arena_format(unit->arena, "kernel_%zu", number);
+    LLVMValueRef first = cg_kernel_function(unit, ts_arena_format(unit->arena, "kernel_%zu_first", number).data);
+    LLVMValueRef second = cg_kernel_function(unit, ts_arena_format(unit->arena, "kernel_%zu_second", number).data);
+    kn_emit_llvm(unit, s.first, first);
+    kn_emit_llvm(unit, s.second, second);
+    emit(&s, cg_kernel_function(unit, name.data), first, second);
+    lw_fill(s.outer, name.data, out);
+    return NULL;
+}
