@@ -364,10 +364,7 @@ const ir_field *em_find_field(const ir_class *c, ts_str name) {
 }
 
 static ir_class *make_ir_class(fe_context *fe, fe_class *c) {
-    ts_str name = c->name;
-    for (int i = 1; ir_class_find(fe->module, name); i++)
-        name = ts_arena_format(fe->arena, "%.*s_%d", (int)c->name.length, c->name.data, i);
-    ir_class *ir = ir_class_make(fe->module, name, c->kind);
+    ir_class *ir = ir_class_make(fe->module, ir_class_free_name(fe->module, c->name), c->kind);
     ir->frontend = c;
     ir->base.bare_name = c->bare_name;
     return ir;

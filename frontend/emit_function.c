@@ -495,10 +495,7 @@ static bool emit_once(fe_context *fe, fe_function *function, ir_class *self_clas
 
 ir_function *em_emit_function(fe_context *fe, fe_function *function, ir_class *self_class,
                               em_signature *s, ts_str name, ir_function **early_out) {
-    ts_str unique = name;
-    for (int i = 1; ir_function_find(fe->module, unique); i++)
-        unique = ts_arena_format(fe->arena, "%.*s_%d", (int)name.length, name.data, i);
-    ir_function *f = ir_function_make(fe->module, unique);
+    ir_function *f = ir_function_make(fe->module, ir_function_free_name(fe->module, name));
     f->is_library = function->is_library;
     f->place = ast_place(function->node);
     f->return_type = s->returns ? s->returns : function->learned_return;

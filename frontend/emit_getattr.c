@@ -22,7 +22,7 @@ static ts_str prefix_of(const ast_node *name) {
 }
 
 static void add(candidates *c, ts_str name, ts_str prefix) {
-    if (name.length < prefix.length || memcmp(name.data, prefix.data, prefix.length) != 0)
+    if (name.length < prefix.length || (prefix.length && memcmp(name.data, prefix.data, prefix.length) != 0))
         return;
     for (size_t i = 0; i < c->count; i++)
         if (ts_str_equal(c->names[i], name))

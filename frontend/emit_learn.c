@@ -287,7 +287,7 @@ void fe_forget_functions(fe_context *fe) {
         if (c->frontend || !ts_str_starts_with(c->base.name, "try_state"))
             m->classes[kept++] = c;
     }
-    m->class_count = kept;
+    ir_class_forget(m, kept);
     fe->relearn = fe->guessing = false;
     fe->missing_class = NULL;
     fe->asked = NULL;

@@ -46,10 +46,7 @@ static void track(emitter *E, em_attempt *t, const ast_list *body) {
         if (slot && em_needed_after(E, slot - 1, t->end))
             t->slots[t->count++] = slot - 1;
     }
-    ts_str name = TS_STR("try_state");
-    for (int i = 1; ir_class_find(E->m, name); i++)
-        name = ts_arena_format(E->arena, "try_state_%d", i);
-    t->class_ = ir_class_make(E->m, name, RT_CLASS_PLAIN);
+    t->class_ = ir_class_make(E->m, ir_class_free_name(E->m, TS_STR("try_state")), RT_CLASS_PLAIN);
     for (size_t i = 0; i < t->count; i++) {
         ts_str variable = E->slot_names[t->slots[i]];
         if (!variable.length)
@@ -84,9 +81,7 @@ void em_attempt_begin(emitter *E, em_attempt **out, const ast_list *body, uint32
     t->before = em_env_copy(E);
     t->grad_mode = em_row(E, "is_grad_enabled", NULL, 0);
     ts_str name = ts_arena_format(E->arena, "%.*s.try", (int)E->f->name.length, E->f->name.data);
-    for (int i = 1; ir_function_find(E->m, name); i++)
-        name = ts_arena_format(E->arena, "%.*s.try_%d", (int)E->f->name.length, E->f->name.data, i);
-    t->function = ir_function_make(E->m, name);
+    t->function = ir_function_make(E->m, ir_function_free_name(E->m, name));
     t->function->is_library = E->f->is_library;
     t->function->place = E->b.place;
     em_enter(E, t->function->body);

@@ -220,7 +220,7 @@ static ts_status make_entry(fe_context *fe, ts_str name, bool is_first) {
     for (int i = 1; ir_function_find(m, unique); i++) {
         ir_function *other = ir_function_find(m, unique);
         if (other == target) { /* a free function of that name: it makes room */
-            other->name = ts_arena_format(fe->arena, "%.*s.body", (int)name.length, name.data);
+            ir_function_rename(other, ts_arena_format(fe->arena, "%.*s.body", (int)name.length, name.data));
             break;
         }
         unique = ts_arena_format(fe->arena, "%.*s_%d", (int)name.length, name.data, i);

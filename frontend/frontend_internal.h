@@ -14,16 +14,11 @@ typedef struct fe_scope fe_scope;
 typedef struct fe_class fe_class;
 typedef struct fe_function fe_function;
 
-/* ---- string -> pointer map (scope.c) ---- */
-typedef struct fe_map {
-    ts_str *keys; /* in order of insertion: iterate 0..count */
-    void **values;
-    size_t count, capacity;
-    uint32_t *index; /* open addressing: 0 empty, else position + 1 */
-    size_t index_capacity;
-} fe_map;
-void *fe_map_get(const fe_map *map, ts_str key); /* NULL where absent */
-void fe_map_set(ts_arena *arena, fe_map *map, ts_str key, void *value); /* key is not copied */
+typedef ts_map fe_map;
+static inline void *fe_map_get(const fe_map *map, ts_str key) { return ts_map_get(map, key); }
+static inline void fe_map_set(ts_arena *arena, fe_map *map, ts_str key, void *value) {
+    ts_map_set(arena, map, key, value);
+}
 
 /* ---- what a name means ---- */
 typedef enum fe_binding_kind {

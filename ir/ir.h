@@ -9,6 +9,7 @@
 
 #include "runtime/base/arena.h"
 #include "runtime/base/buffer.h"
+#include "runtime/base/map.h"
 #include "runtime/base/status.h"
 #include "runtime/ops/ops.h"
 #include "runtime/values/value.h"
@@ -279,6 +280,8 @@ struct ir_module {
     rt_value root;       /* the module object that was compiled, or NONE for functions alone */
     ir_class **classes;
     size_t class_count, class_capacity;
+    ts_map function_names, class_names; /* of those in the module; ir/module.c keeps them */
+    ts_map function_numbers, class_numbers; /* the last of NAME_1, NAME_2 ... that was given, by NAME */
     /* Values that IR constants hold are retained here and released with the module. */
     rt_value *retained;
     size_t retained_count, retained_capacity;
@@ -296,6 +299,12 @@ ir_module *ir_module_make(ts_arena *arena);
 void ir_module_deinit(ir_module *m); /* releases the retained values, not the arena */
 void ir_module_retain(ir_module *m, rt_value v); /* keeps a reference until deinit */
 ir_function *ir_function_make(ir_module *m, ts_str name);
+void ir_function_rename(ir_function *f, ts_str name);
+/* The name, or the first of NAME_1, NAME_2 ... that none has. */
+ts_str ir_function_free_name(ir_module *m, ts_str name);
+ts_str ir_class_free_name(ir_module *m, ts_str name);
+/* Only the first `count` classes stay. */
+void ir_class_forget(ir_module *m, size_t count);
 ir_function *ir_function_find(const ir_module *m, ts_str name);
 void ir_function_remove(ir_module *m, ir_function *f);
 void ir_function_restore(ir_module *m, ir_function *f); /* back, with what it calls, if it was removed */

@@ -33,6 +33,33 @@ void ir_module_retain(ir_module *m, rt_value v) {
     rt_retain(v);
 }
 
+/* The first function of a name is the one that is found. */
+static void note_function(ir_function *f) {
+    ir_module *m = f->module;
+    if (!ts_map_get(&m->function_names, f->name))
+        ts_map_set(m->arena, &m->function_names, f->name, f);
+}
+
+static ts_str free_name(ts_arena *arena, const ts_map *taken, ts_map *numbers, ts_str name) {
+    if (!ts_map_get(taken, name))
+        return name;
+    uintptr_t number = (uintptr_t)ts_map_get(numbers, name);
+    ts_str made;
+    do
+        made = ts_arena_format(arena, "%.*s_%d", TS_STR_ARG(name), (int)++number);
+    while (ts_map_get(taken, made));
+    ts_map_set(arena, numbers, ts_arena_str(arena, name), (void *)number);
+    return made;
+}
+
+ts_str ir_function_free_name(ir_module *m, ts_str name) {
+    return free_name(m->arena, &m->function_names, &m->function_numbers, name);
+}
+
+ts_str ir_class_free_name(ir_module *m, ts_str name) {
+    return free_name(m->arena, &m->class_names, &m->class_numbers, name);
+}
+
 ir_function *ir_function_make(ir_module *m, ts_str name) {
     ir_function *f = TS_NEW(m->arena, ir_function);
     f->name = ts_arena_str(m->arena, name);
@@ -44,14 +71,17 @@ ir_function *ir_function_make(ir_module *m, ts_str name) {
     else
         m->functions = f;
     m->last_function = f;
+    note_function(f);
     return f;
 }
 
-ir_function *ir_function_find(const ir_module *m, ts_str name) {
-    for (ir_function *f = m->functions; f; f = f->next)
-        if (ts_str_equal(f->name, name))
-            return f;
-    return NULL;
+ir_function *ir_function_find(const ir_module *m, ts_str name) { return ts_map_get(&m->function_names, name); }
+
+void ir_function_rename(ir_function *f, ts_str name) {
+    if (ir_function_find(f->module, f->name) == f)
+        ts_map_set(f->module->arena, &f->module->function_names, f->name, NULL);
+    f->name = ts_arena_str(f->module->arena, name);
+    note_function(f);
 }
 
 void ir_function_remove(ir_module *m, ir_function *f) {
@@ -65,6 +95,9 @@ void ir_function_remove(ir_module *m, ir_function *f) {
     if (m->last_function == f)
         m->last_function = previous;
     f->next = NULL;
+    if (ir_function_find(m, f->name) == f)
+        ts_map_set(m->arena, &m->function_names, f->name, NULL);
+    m->function_numbers = (ts_map){0}; /* names are free again */
 }
 
 static void restore_callees(ir_module *m, const ir_block *b) {
@@ -86,6 +119,7 @@ void ir_function_restore(ir_module *m, ir_function *f) {
     else
         m->functions = f;
     m->last_function = f;
+    note_function(f);
     restore_callees(m, f->body);
 }
 
@@ -107,6 +141,11 @@ ir_value *ir_function_add_parameter(ir_function *f, ts_str name, const ir_type *
     return ir_block_add_parameter(m, f->body, type, name);
 }
 
+static void note_class(ir_module *m, ir_class *c) {
+    if (!ts_map_get(&m->class_names, c->base.name))
+        ts_map_set(m->arena, &m->class_names, c->base.name, c);
+}
+
 ir_class *ir_class_make(ir_module *m, ts_str qualified_name, rt_class_kind kind) {
     ir_class *c = TS_NEW(m->arena, ir_class);
     c->base.name = ts_arena_str(m->arena, qualified_name);
@@ -120,12 +159,15 @@ ir_class *ir_class_make(ir_module *m, ts_str qualified_name, rt_class_kind kind)
     if (kind != RT_CLASS_NAMED_TUPLE)
         c->type = ir_type_of_class(m, c);
     TS_APPEND(m->arena, m->classes, m->class_count, m->class_capacity, c);
+    note_class(m, c);
     return c;
 }
 
-ir_class *ir_class_find(const ir_module *m, ts_str qualified_name) {
-    for (size_t i = 0; i < m->class_count; i++)
-        if (ts_str_equal(m->classes[i]->base.name, qualified_name))
-            return m->classes[i];
-    return NULL;
+ir_class *ir_class_find(const ir_module *m, ts_str qualified_name) { return ts_map_get(&m->class_names, qualified_name); }
+
+void ir_class_forget(ir_module *m, size_t count) {
+    m->class_names = m->class_numbers = (ts_map){0};
+    m->class_count = count;
+    for (size_t i = 0; i < count; i++)
+        note_class(m, m->classes[i]);
 }

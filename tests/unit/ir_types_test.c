@@ -121,6 +121,38 @@ START_TEST(schemas_parse) {
 }
 END_TEST
 
+START_TEST(names_are_free_or_taken) {
+    ts_str f = TS_STR("f");
+    ck_assert(ts_str_is(ir_function_free_name(m, f), "f"));
+    ir_function *first = ir_function_make(m, f), *second = ir_function_make(m, ir_function_free_name(m, f));
+    ck_assert(ts_str_is(second->name, "f_1"));
+    ir_function_make(m, TS_STR("f_2")); /* a name that was not given out */
+    ck_assert(ts_str_is(ir_function_free_name(m, f), "f_3"));
+    ir_function_rename(first, TS_STR("f.body"));
+    ck_assert_ptr_eq(ir_function_find(m, TS_STR("f.body")), first);
+    ck_assert_ptr_null(ir_function_find(m, f));
+    ir_function_remove(m, second);
+    ck_assert_ptr_null(ir_function_find(m, TS_STR("f_1")));
+    ir_function_make(m, f);
+    ck_assert(ts_str_is(ir_function_free_name(m, f), "f_1"));
+    ir_class *c = ir_class_make(m, TS_STR("C"), RT_CLASS_PLAIN);
+    ir_class_make(m, ir_class_free_name(m, TS_STR("C")), RT_CLASS_PLAIN);
+    ck_assert_ptr_nonnull(ir_class_find(m, TS_STR("C_1")));
+    ir_class_forget(m, 1);
+    ck_assert_ptr_eq(ir_class_find(m, TS_STR("C")), c);
+    ck_assert_ptr_null(ir_class_find(m, TS_STR("C_1")));
+    ck_assert(ts_str_is(ir_class_free_name(m, TS_STR("C")), "C_1"));
+}
+END_TEST
+
+/* As many as a large model has; a search among all for each would take minutes. */
+START_TEST(many_functions_of_one_name) {
+    for (int i = 0; i < 200000; i++)
+        ir_function_make(m, ir_function_free_name(m, TS_STR("f")));
+    ck_assert_ptr_nonnull(ir_function_find(m, TS_STR("f_199999")));
+}
+END_TEST
+
 START_TEST(all_rows_parse) {
     for (int op = 0; op < OP_COUNT; op++) {
         ir_schema s;
@@ -135,6 +167,8 @@ int main(void) {
     TCase *tests = tcase_create("all");
     tcase_add_checked_fixture(tests, setup, teardown);
     tcase_add_test(tests, types_print_and_read_back);
+    tcase_add_test(tests, names_are_free_or_taken);
+    tcase_add_test(tests, many_functions_of_one_name);
     tcase_add_test(tests, subtypes_and_joins);
     tcase_add_test(tests, sizes_have_a_normal_form);
     tcase_add_test(tests, schemas_parse);
