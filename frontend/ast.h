@@ -45,7 +45,7 @@ typedef struct ast_list {
     KIND(SLICE, "left, right, third: start, stop, step, each may be NULL")                         \
     KIND(STARRED, "left")                                                                          \
     KIND(LAMBDA, "parameters; left: body")                                                         \
-    KIND(WALRUS, "text: name; left: value")                                                        \
+    KIND(WALRUS, "text: name; left: value; third: what it is a field of, of a shared variable")    \
     KIND(LIST_COMP, "left: element; list: COMP_FOR ...")                                           \
     KIND(SET_COMP, "left; list") KIND(GENERATOR, "left; list")                                     \
     KIND(DICT_COMP, "left: key; right: value; list: COMP_FOR ...")                                 \

@@ -1,5 +1,5 @@
 /* frontend/emit_assign.c - assignment to names, attributes, items and tuples of them. */
-#include "frontend/emit_internal.h"
+#include "frontend/emit_builtin.h"
 
 static em_slot *slot_of(emitter *E, ts_str name) {
     size_t slot = (size_t)fe_map_get(&E->variables, name);
@@ -329,8 +329,8 @@ void em_unpack(emitter *E, const ast_list *targets, em v, const ast_node *node) 
         value = em_op(E, "unbind", node, 2, value, ir_build_int(&E->b, 0));
         if (value)
             unpack_list(E, targets, value, node);
-    } else if (t->kind == IR_STR) {
-        value = em_op(E, "list", node, 1, value);
+    } else if (t->kind == IR_STR || t->kind == IR_DICT || (t->kind == IR_CLASS && t->class_->base.kind == RT_CLASS_PLAIN)) {
+        value = t->kind == IR_STR ? em_op(E, "list", node, 1, value) : em_as_list(E, em_value(value), node);
         if (value)
             unpack_list(E, targets, value, node);
     } else {
@@ -392,13 +392,21 @@ void em_annotated(emitter *E, const ast_node *node) {
         em v = em_expression(E, node->right, type);
         if (v.kind == EM_ERROR)
             return;
+        if (type && type->kind == IR_DICT && v.kind == EM_VALUE && em_class_has_method(v.value->type, "as_python")) {
+            E->env.slots[slot - 1].declared = NULL; /* a defaultdict or Counter, which is such a dict */
+            em_set_variable(E, slot - 1, v, node);
+            return;
+        }
         ir_value *value = em_ir(E, v, node->right, type);
         /* tolist() and Any take the annotated type. */
         if (value && type && (value->type->kind == IR_ANY || !ir_type_is_subtype(value->type, type)))
             value = em_coerce(E, value, type, 0, node->right, "the value");
         if (!value)
             em_note_failed(E, node->left);
-        em_set_variable(E, slot - 1, em_value(value), node);
+        em kept = em_open_tuple(E->fe, E->scope, inner);
+        kept.kind = value ? EM_VALUE : EM_ERROR;
+        kept.value = value;
+        em_set_variable(E, slot - 1, kept, node);
         return;
     }
     if (!node->right)

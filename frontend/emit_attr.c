@@ -219,6 +219,23 @@ static bool tuple_attribute(emitter *E, ir_value *v, ts_str name, const ast_node
     return true;
 }
 
+/* v, of which None has no attribute. */
+static ir_value *not_none(emitter *E, ir_value *v, const ir_type *type, ts_str name, const ast_node *node) {
+    if (!node || !node->source || node->source->is_archive || node->source->is_library)
+        return em_check_cast(E, v, type);
+    ir_op *op = ir_build_if(&E->b, em_row(E, "__is__", node, 2, v, ir_build_none(&E->b)));
+    ir_block *here = em_enter(E, op->regions[0]);
+    em_state state = E->env.state;
+    ts_str text = ts_arena_format(E->arena, "'NoneType' object has no attribute '%.*s'", TS_STR_ARG(name));
+    em_raise_named(E, TS_STR("AttributeError"), ir_build_str(&E->b, text));
+    E->env.state = state;
+    ir_build_yield(&E->b, NULL, 0);
+    em_enter(E, op->regions[1]);
+    ir_build_yield(&E->b, NULL, 0);
+    em_leave(E, here);
+    return em_cast(E, v, type);
+}
+
 static bool value_attribute(emitter *E, ir_value *v, ts_str name, const ast_node *node, em *out) {
     const ir_type *t = v->type;
     switch (t->kind) {
@@ -282,11 +299,11 @@ static bool value_attribute(emitter *E, ir_value *v, ts_str name, const ast_node
         *out = method_of(v, name);
         return true;
     case IR_OPTIONAL:
-        return value_attribute(E, em_check_cast(E, v, t->args[0]), name, node, out);
+        return value_attribute(E, not_none(E, v, t->args[0], name, node), name, node, out);
     case IR_UNION: {
         const ir_type *plain = ir_type_without_none(E->m, t);
         if (plain != t)
-            return value_attribute(E, em_check_cast(E, v, plain), name, node, out);
+            return value_attribute(E, not_none(E, v, plain, name, node), name, node, out);
         return em_union_attribute(E, v, name, node, out);
     }
     case IR_INT:

@@ -51,6 +51,8 @@ ts_str em_python_way(emitter *E, ts_str path, em_arguments *args, const ast_node
 bool em_function_maker(emitter *E, ts_str path, em_arguments *args, const ast_node *node, em *out);
 em em_partial(emitter *E, em_arguments *args, const ast_node *node);
 bool em_spread_partial(emitter *E, ir_value *object, em_arguments *args, const ast_node *node, em *out_callee);
+/* ---- emit_starred.c ---- */
+bool em_spread_list(emitter *E, const fe_function *f, size_t skipped, em_arguments *args, const ast_node *node);
 /* ---- emit_spread.c ---- */
 fe_function *em_spread_function(emitter *E, fe_function *f, size_t skipped, em_arguments *args);
 bool em_spread_dict(emitter *E, const ast_node *node, em_arguments *out);

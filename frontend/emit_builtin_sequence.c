@@ -370,6 +370,9 @@ em em_builtin_sum(emitter *E, em_arguments *args, const ast_node *node) {
     em source = args->items[0].v;
     em start = args->count > 1 ? args->items[1].v : em_value(ir_build_int(&E->b, 0));
     em_iteration it;
+    const ir_op *made = source.kind == EM_ITEMS ? source.value->def : NULL;
+    if (made && made->opcode == IR_OP_DICT && !made->operand_count && !source.value->use_count)
+        return start; /* **kw that nobody gave */
     if (source.kind == EM_GENERATOR || source.kind == EM_ITEMS || source.kind == EM_RANGE || em_is_lazy(E, source))
         source = em_value(em_as_list(E, source, node));
     if (!em_iterate(E, source, node, &it))
@@ -427,6 +430,8 @@ em em_builtin_any_all(emitter *E, bool is_any, em_arguments *args, const ast_nod
         ir_value *found = em_op(E, is_any ? "any" : "all", node, 1, v.value);
         return em_value(found && is_script(node) ? em_op(E, "Bool", node, 1, found) : found);
     }
+    if (v.kind == EM_GENERATOR && is_script(node) && em_asks_in_turn(v.node))
+        return em_any_of(E, v.node, is_any);
     ir_value *list = em_as_list(E, v, node);
     if (!list)
         return em_error();

@@ -11,6 +11,8 @@ em em_failed_callee(emitter *E, ts_str name, const ast_node *node, size_t errors
 em em_call_function(emitter *E, fe_function *f, em_arguments *args, const ast_node *node) {
     if (f->is_library && ts_str_starts_with(f->name, "torch.nn.functional."))
         f = em_choose_function(E, f, args, node);
+    if (!em_spread_list(E, f, f->is_class_method ? 1 : 0, args, node))
+        return em_error();
     if ((!f->is_library || em_is_generic(f)) && em_is_generator(f->node))
         return em_call_generator(E, em_spread_function(E, f, 0, args), NULL, args, node);
     f = em_with_indices(E, f, args, node);
@@ -83,6 +85,8 @@ em em_call_method(emitter *E, ir_value *object, ts_str name, em_arguments *args,
         em dict = em_dict_behind(E, em_value(object), node); /* a view of it */
         return dict.kind == EM_VALUE ? (em){.kind = EM_ITEMS, .value = dict.value, .name = name} : dict;
     }
+    if (!em_spread_list(E, f, 1, args, node))
+        return em_error();
     if (em_is_generator(f->node))
         return em_call_generator(E, f, object, args, node);
     if (t->kind == IR_CLASS && goes_by_object(c, class_))

@@ -159,6 +159,11 @@ static bool needs_cell(emitter *E, const ast_node *closure, ts_str name) {
         return false;
     if (!has_nonlocal(closure, name) && !is_bound_after(E, E->function->node, name, closure->offset, false))
         return false;
+    return em_share_variable(E, name);
+}
+
+/* The variable lives in $cell from the next round on; false: it does already. */
+bool em_share_variable(emitter *E, ts_str name) {
     ts_str key = node_key(E, E->function->node);
     fe_map *cells = fe_map_get(&E->fe->cells, key);
     if (!cells) {

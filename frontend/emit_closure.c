@@ -155,6 +155,9 @@ em em_call_closure(emitter *E, const ast_node *closure, em *args, size_t count, 
             for (size_t i = 0; i < closure->parameters.count; i++)
                 push_local(E, closure->parameters.items[i].name, values[i]);
             r = em_expression(E, closure->left, NULL);
+            if (r.kind == EM_CLOSURE && r.node->source == closure->source && r.node->offset >= closure->left->offset &&
+                r.node->offset < closure->left->offset + closure->left->length)
+                r = em_value(em_function_object(E, r, node)); /* it outlives what it captures here */
             E->local_count = saved;
         } else {
             r = call_nested(E, closure, values, node);

@@ -8,6 +8,7 @@ typedef struct comprehension {
     bool has_type; /* the result's type is settled */
     const ir_type *hint;
     em cell; /* holds variables that lambdas share, or an error */
+    enum { ALL_ITEMS, UNTIL_TRUE, UNTIL_FALSE } how; /* the latter: the result holds the item that decided */
 } comprehension;
 
 static void push_local(emitter *E, ts_str name, em v) {
@@ -92,9 +93,20 @@ static void add_element(emitter *E, comprehension *c) {
         em_op(E, "_set_item", node, 3, c->result, k, em_cast(E, v, c->result->type->args[1]));
         return;
     }
-    ir_value *v = em_expression_ir(E, node->left, c->hint ? c->hint->args[0] : NULL);
+    ir_value *v = c->how == ALL_ITEMS ? em_expression_ir(E, node->left, c->hint ? c->hint->args[0] : NULL)
+                                      : em_truth(E, em_expression(E, node->left, NULL), node->left);
     if (!v)
         return;
+    if (c->how != ALL_ITEMS) {
+        ir_op *op = ir_build_if(&E->b, v);
+        ir_block *here = em_enter(E, op->regions[c->how == UNTIL_TRUE ? 0 : 1]);
+        em_row(E, "append.t", node, 2, c->result, v);
+        ir_build_yield(&E->b, NULL, 0);
+        em_enter(E, op->regions[c->how == UNTIL_TRUE ? 1 : 0]);
+        ir_build_yield(&E->b, NULL, 0);
+        em_leave(E, here);
+        return;
+    }
     const ir_type *t = ir_type_forget(E->m, v->type);
     if (!c->has_type)
         c->result->type = ir_type_list(E->m, t);
@@ -154,6 +166,21 @@ static void each(emitter *E, em item, void *user) {
     comprehension *c = user;
     const ast_node *part = c->node->list.items[c->level];
     size_t saved = E->local_count;
+    if (c->how != ALL_ITEMS) {
+        ir_value *size = em_op(E, "len", part, 1, c->result);
+        ir_op *op = ir_build_if(&E->b, em_row(E, "eq.int", part, 2, size, ir_build_int(&E->b, 0)));
+        em_env before = em_env_copy(E);
+        ir_block *here = em_enter(E, op->regions[0]);
+        if (bind_target(E, part->left, item))
+            conditions(E, c, part, 0);
+        ir_build_yield(&E->b, NULL, 0);
+        em_enter(E, op->regions[1]);
+        ir_build_yield(&E->b, NULL, 0);
+        em_leave(E, here);
+        E->env = before;
+        E->local_count = saved;
+        return;
+    }
     if (bind_target(E, part->left, item)) {
         if (c->cell.kind == EM_VALUE)
             em_comp_share(E, c->cell, c->node, saved);
@@ -174,7 +201,57 @@ static void run_level(emitter *E, comprehension *c) {
     c->level = level;
 }
 
+/* Variables that := binds in it and that are read behind it live in a cell. */
+static bool share_bound(emitter *E, const ast_node *n, uint32_t end) {
+    if (!n)
+        return false;
+    bool shared = false;
+    if (n->kind == AST_WALRUS && !n->third && E->function) {
+        size_t slot = (size_t)fe_map_get(&E->variables, n->text);
+        shared = slot && em_needed_after(E, slot - 1, end) && em_share_variable(E, n->text);
+    }
+    shared = share_bound(E, n->left, end) || shared;
+    shared = share_bound(E, n->right, end) || shared;
+    for (size_t i = 0; i < n->list.count; i++)
+        shared = share_bound(E, n->list.items[i], end) || shared;
+    return shared;
+}
+
+bool em_asks_in_turn(const ast_node *n) {
+    static const char *const harmless[] = {"isinstance", "hasattr", "len", "getattr", "abs", "int", "float", "str"};
+    if (!n)
+        return false;
+    bool divides = n->kind == AST_BINARY && (n->op == AST_DIV || n->op == AST_FLOORDIV || n->op == AST_MOD);
+    if (divides && n->right->kind == AST_INT)
+        divides = false;
+    if (divides || n->kind == AST_SUBSCRIPT || n->kind == AST_WALRUS)
+        return true;
+    if (n->kind == AST_CALL) {
+        bool known = false;
+        for (size_t i = 0; n->left->kind == AST_NAME && i < sizeof harmless / sizeof *harmless; i++)
+            known = known || ts_str_is(n->left->text, harmless[i]);
+        if (!known)
+            return true;
+    }
+    bool any = em_asks_in_turn(n->left) || (n->kind != AST_COMP_FOR && em_asks_in_turn(n->right));
+    for (size_t i = 0; i < n->list.count && !any; i++)
+        any = em_asks_in_turn(n->list.items[i]);
+    return any;
+}
+
+em em_any_of(emitter *E, const ast_node *generator, bool is_any) {
+    comprehension c = {.node = generator, .how = is_any ? UNTIL_TRUE : UNTIL_FALSE, .has_type = true};
+    if (share_bound(E, generator, generator->offset + generator->length))
+        return em_error();
+    c.result = em_list_of(E, NULL, 0, em_simple(E, IR_BOOL));
+    run_level(E, &c);
+    ir_value *size = em_op(E, "len", generator, 1, c.result);
+    return em_value(size ? em_row(E, is_any ? "gt.int" : "eq.int", generator, 2, size, ir_build_int(&E->b, 0)) : NULL);
+}
+
 em em_comprehension(emitter *E, const ast_node *node, const ir_type *hint) {
+    if (share_bound(E, node, node->offset + node->length))
+        return em_error();
     comprehension c = {0};
     size_t locals = E->local_count;
     c.node = node->kind == AST_GENERATOR ? node : em_comp_with_cell(E, node, &c.cell);

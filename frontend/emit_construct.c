@@ -1,5 +1,5 @@
 /* frontend/emit_construct.c - calls of classes: exceptions, named tuples, dataclasses, enums, objects. */
-#include "frontend/emit_internal.h"
+#include "frontend/emit_builtin.h"
 
 /* ---- construction ---- */
 
@@ -171,8 +171,10 @@ static bool learn_init(emitter *E, fe_function *init, em_arguments *args, const 
         size_t count;
         bool is_empty = em_is_list_literal(v, &items, &count) && !count;
         bool is_plain = !types[at] && ir_type_is_subtype(t, ir_type_any_tensor(E->m));
-        const ir_type *open = ir_type_list(E->m, ir_type_any_tensor(E->m)); /* [] of nobody knows what yet */
-        if (types[at] == open && t != open && t->kind == IR_LIST)
+        const ir_type *tensor = ir_type_any_tensor(E->m); /* [] and {} of nobody knows what yet */
+        bool is_open = types[at] && (types[at] == ir_type_list(E->m, tensor) ||
+                                     types[at] == ir_type_dict(E->m, em_simple(E, IR_STR), tensor));
+        if (is_open && t != types[at] && t->kind == types[at]->kind)
             types[at] = NULL;
         if (is_plain || (types[at] && (ir_type_is_subtype(t, types[at]) || is_empty)))
             continue;
@@ -290,6 +292,8 @@ em em_construct(emitter *E, fe_class *c, em_arguments *args, const ast_node *nod
         }
         return em_value(object);
     }
+    if (!em_spread_list(E, init, 1, args, node))
+        return em_error();
     if (!c->is_library && !c->is_archive && !c->is_made && learn_init(E, init, args, node))
         return em_error();
     size_t errors = E->fe->diagnostics->error_count;

@@ -29,6 +29,8 @@ bool em_dataclass_option(emitter *E, const fe_class *c, const char *name, bool o
 /* An option of a field that is written field(...). */
 bool em_field_option(emitter *E, const fe_class *c, ts_str field, const char *name, bool otherwise) {
     const fe_class_variable *v = fe_class_find_variable(c, field);
+    if (c->is_dataclass && !v) /* an attribute that __post_init__ or a method adds */
+        return false;
     const ast_node *call = v ? v->initial : NULL;
     if (!call || call->kind != AST_CALL || !is_path(fe_resolve_dotted(E->fe, c->scope, call->left), "dataclasses.field"))
         return otherwise;
@@ -119,21 +121,25 @@ static em as_dict(emitter *E, ir_value *object, const ast_node *node, fields_as 
     em *items = TS_NEW_ARRAY(E->arena, em, c->field_count + 1);
     ir_value **pairs = TS_NEW_ARRAY(E->arena, ir_value *, 2 * c->field_count + 1);
     const ir_type *type = NULL;
+    size_t count = 0;
     for (size_t i = 0; i < c->field_count; i++) {
+        if (how != AS_VARS && object->type->kind == IR_CLASS && !fe_class_find_variable(fe_class_of(c), c->fields[i].name))
+            continue;
         em v = em_value(field_of(E, object, &c->fields[i]));
         if (how != AS_VARS && object->type->kind == IR_CLASS && is_dataclass_value(v))
             v = as_dict(E, v.value, node, how);
-        items[i] = v;
-        pairs[2 * i] = ir_build_str(&E->b, c->fields[i].name);
-        pairs[2 * i + 1] = em_ir(E, v, node, NULL);
-        const ir_type *t = ir_type_forget(E->m, pairs[2 * i + 1]->type);
+        items[count] = v;
+        pairs[2 * count] = ir_build_str(&E->b, c->fields[i].name);
+        ir_value *x = pairs[2 * count + 1] = em_ir(E, v, node, NULL);
+        count++;
+        const ir_type *t = ir_type_forget(E->m, x->type);
         type = type ? ir_type_join(E->m, type, t) : t;
     }
     if (how == AS_TUPLE)
-        return (em){.kind = EM_TUPLE, .items = items, .count = c->field_count};
-    for (size_t i = 0; i < c->field_count; i++)
+        return (em){.kind = EM_TUPLE, .items = items, .count = count};
+    for (size_t i = 0; i < count; i++)
         pairs[2 * i + 1] = em_cast(E, pairs[2 * i + 1], type);
-    return em_value(em_dict_of(E, pairs, 2 * c->field_count,
+    return em_value(em_dict_of(E, pairs, 2 * count,
                                ir_type_dict(E->m, em_simple(E, IR_STR), type ? type : em_simple(E, IR_INT))));
 }
 

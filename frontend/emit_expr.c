@@ -24,6 +24,11 @@ static bool holds_functions(rt_value v) {
         for (size_t i = 0; i < v.as.tuple->count; i++)
             if (holds_functions(v.as.tuple->items[i]))
                 return true;
+    rt_dict_entry *e;
+    if (v.tag == RT_TAG_DICT)
+        for (size_t at = 0; (e = rt_dict_next(v.as.dict, &at));)
+            if (holds_functions(e->value))
+                return true;
     return false;
 }
 
@@ -172,7 +177,9 @@ static em list_literal(emitter *E, const ast_node *node, const ir_type *hint) {
             if (!more)
                 return em_error();
             if (more->type->kind != IR_LIST)
-                more = em_op(E, "list", item, 1, more);
+                more = em_as_list(E, em_value(more), item);
+            if (!more)
+                return em_error();
             if (count)
                 total = total ? em_op(E, "add", node, 2, total, part) : part;
             total = total ? em_op(E, "add", node, 2, total, more) : em_op(E, "list", item, 1, more);
@@ -308,9 +315,10 @@ em em_tuple_literal(emitter *E, const ast_node *node, const ir_type *hint) {
             em_iteration it;
             if (!em_iterate(E, v, item, &it))
                 return em_error();
-            if (!it.is_unrolled) {
-                EM_UNSUPPORTED(E, item, "a starred list in a tuple is not supported yet");
-                return em_error();
+            if (!it.is_unrolled) { /* of a length known only at run time, as the whole is then */
+                em list = list_literal(E, node, NULL);
+                list.is_tuple = list.kind == EM_VALUE;
+                return list;
             }
             for (size_t k = 0; k < it.count; k++)
                 TS_APPEND(E->arena, items, count, capacity, it.items[k]);
@@ -324,6 +332,26 @@ em em_tuple_literal(emitter *E, const ast_node *node, const ir_type *hint) {
 }
 
 /* ---- to IR values ---- */
+
+/* {"name": function}: a dict of objects that can be called. */
+static ir_value *dict_of_functions(emitter *E, const rt_dict *dict, const ast_node *node) {
+    ir_value **items = TS_NEW_ARRAY(E->arena, ir_value *, 2 * dict->live_count + 1);
+    const ir_type *key = NULL, *value = NULL;
+    size_t n = 0;
+    rt_dict_entry *e;
+    for (size_t at = 0; (e = rt_dict_next(dict, &at)); n += 2) {
+        items[n] = em_ir(E, em_of_value(E, e->key), node, NULL);
+        items[n + 1] = em_ir(E, em_of_value(E, e->value), node, NULL);
+        if (!items[n] || !items[n + 1])
+            return NULL;
+        const ir_type *k = ir_type_forget(E->m, items[n]->type), *t = ir_type_forget(E->m, items[n + 1]->type);
+        key = key ? ir_type_join(E->m, key, k) : k;
+        value = value ? ir_type_join(E->m, value, t) : t;
+    }
+    for (size_t i = 0; i < n; i++)
+        items[i] = em_cast(E, items[i], i % 2 ? value : key);
+    return em_dict_of(E, items, n, ir_type_dict(E->m, key, value));
+}
 
 static void append_item(emitter *E, em item, void *user) {
     ir_value **list = user;
@@ -354,6 +382,8 @@ ir_value *em_ir(emitter *E, em v, const ast_node *node, const ir_type *hint) {
     case EM_BINDING:
         if (v.binding->kind == FE_VALUE) {
             rt_value x = v.binding->value;
+            if (x.tag == RT_TAG_DICT && holds_functions(x) && node && node->source && !node->source->is_archive)
+                return dict_of_functions(E, x.as.dict, node);
             const ir_type *type = em_type_of_constant(E, x);
             const ir_type *h = x.tag == RT_TAG_LIST ? plain_hint(E, hint, IR_LIST)
                                : x.tag == RT_TAG_DICT ? plain_hint(E, hint, IR_DICT) : NULL;
@@ -538,6 +568,11 @@ static em chain(emitter *E, const ast_node *node) {
 
 static em walrus(emitter *E, const ast_node *node, const ir_type *hint) {
     em v = em_expression(E, node->left, hint);
+    if (node->third) {
+        if (v.kind != EM_ERROR)
+            em_assign(E, node->third, v, node);
+        return v;
+    }
     size_t slot = (size_t)fe_map_get(&E->variables, node->text);
     if (slot && v.kind != EM_ERROR) {
         em_set_variable(E, slot - 1, v, node);

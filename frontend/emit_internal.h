@@ -395,6 +395,9 @@ em em_compare(emitter *E, const ast_node *node);
 em em_boolop(emitter *E, const ast_node *node, const ir_type *hint);
 ir_value *em_compare_two(emitter *E, ast_operator op, em a, em b, const ast_node *node);
 em em_comprehension(emitter *E, const ast_node *node, const ir_type *hint);
+/* any(...) and all(...) of a generator whose items may raise or write: none is asked after the one that decides. */
+bool em_asks_in_turn(const ast_node *generator);
+em em_any_of(emitter *E, const ast_node *generator, bool is_any);
 /* emit_comp_cell.c: the comprehension with its variables that lambdas share in a cell, which is pushed as a local;
  * itself, and an error, where there are none. em_comp_share stores what was bound since into the cell. */
 const ast_node *em_comp_with_cell(emitter *E, const ast_node *node, em *out_cell);
@@ -447,6 +450,7 @@ em em_cause_of(emitter *E, em e, const ast_node *node);
 
 em em_call(emitter *E, const ast_node *node, const ir_type *hint);
 em em_frozen_set(emitter *E, em_arguments *args, const ast_node *node, const ir_type *hint);
+bool em_dunder(emitter *E, ir_value *self, ts_str name, const em_arguments *args, const ast_node *node, em *out);
 bool em_format_call(emitter *E, ir_value *format, const em_arguments *args, const ast_node *node, ir_value **out);
 em em_set_method(emitter *E, ir_value *set, ts_str name, em_arguments *args, const ast_node *node);
 
@@ -506,6 +510,7 @@ bool em_is_open_class(const fe_class *c);
 em em_construct_open(emitter *E, fe_class *c, em_arguments *args, const ast_node *node);
 const ast_node *em_with_cells(emitter *E, const fe_function *f);
 em em_new_cell(emitter *E, const ast_node *node);
+bool em_share_variable(emitter *E, ts_str name);
 em em_made_object(emitter *E, const ast_node *class_node, ts_str name, ts_str identity, em_arguments *args,
                   const ast_node *node);
 /* ---- emit_union.c ---- */

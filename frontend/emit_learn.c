@@ -18,13 +18,19 @@ static bool holds_tensor(const ir_type *t) {
     return false;
 }
 
+/* Lists in lists, made empty as well: one list of both. */
+static const ir_type *joined_item(emitter *E, const ir_type *old, const ir_type *now) {
+    bool nested = old->kind == now->kind && (old->kind == IR_LIST || old->kind == IR_DICT);
+    return nested && !holds_tensor(now) ? em_joined_empty(E, old, now) : ir_type_join(E->m, old, now);
+}
+
 const ir_type *em_joined_empty(emitter *E, const ir_type *old, const ir_type *now) {
     if (!old || old->kind != now->kind || holds_tensor(old))
         return now; /* what was found before was not final itself */
     if (old->kind == IR_LIST)
-        return ir_type_list(E->m, ir_type_join(E->m, old->args[0], now->args[0]));
+        return ir_type_list(E->m, joined_item(E, old->args[0], now->args[0]));
     return ir_type_dict(E->m, ir_type_join(E->m, old->args[0], now->args[0]),
-                        ir_type_join(E->m, old->args[1], now->args[1]));
+                        joined_item(E, old->args[1], now->args[1]));
 }
 
 void fe_relearn(fe_context *fe) { fe->relearn = true; }

@@ -384,9 +384,9 @@ em em_call_builtin_type_method(emitter *E, em method, em_arguments *args, const 
     bool is_known;
     if (!self)
         return em_error();
-    if (self->type->kind != IR_TENSOR && !fe_operator_exists(E->fe, name)) {
+    if (self->type->kind != IR_TENSOR && (!fe_operator_exists(E->fe, name) || ts_str_starts_with(name, "__"))) {
         em found = em_python_method(E, self, name, args, node, &is_known);
-        if (is_known)
+        if (is_known || em_dunder(E, self, name, args, node, &found))
             return found;
     }
     switch (self->type->kind) {

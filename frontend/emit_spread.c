@@ -55,15 +55,18 @@ fe_function *em_spread_function(emitter *E, fe_function *f, size_t skipped, em_a
     bool is_typed = star && star->annotation && !double_star;
     if ((!star && !double_star) || is_typed || node->kind != AST_FUNCTION || (f->is_library && !em_is_generic(f)))
         return f;
-    for (size_t i = 0; i < args->count; i++)
-        if (ts_str_is(args->items[i].name, "*"))
-            return f; /* of a length known at run time */
     plain -= skipped;
     size_t positional = em_positional_count(args), extra = positional > plain ? positional - plain : 0;
+    em_argument *list = NULL; /* of a length known at run time: def f(a, *rest) is f(a, rest) then */
+    for (size_t i = 0; i < args->count; i++)
+        if (ts_str_is(args->items[i].name, "*"))
+            list = &args->items[i];
+    if (list && (!star || positional != plain))
+        return f;
     ts_buffer key = {0};
-    ts_buffer_format(&key, "spread %p %zu", (const void *)f, star ? extra : 0);
+    ts_buffer_format(&key, "spread%s %p %zu", list ? " list" : "", (const void *)f, star ? extra : 0);
     for (size_t i = positional; i < args->count; i++)
-        if (!has_parameter(node, args->items[i].name))
+        if (!has_parameter(node, args->items[i].name) && &args->items[i] != list)
             ts_buffer_format(&key, " %.*s", TS_STR_ARG(args->items[i].name));
     ts_str k = ts_arena_str(E->arena, (ts_str){key.data, key.length});
     ts_buffer_deinit(&key);
@@ -76,7 +79,7 @@ fe_function *em_spread_function(emitter *E, fe_function *f, size_t skipped, em_a
         ast_node *tuple = rw_node(E->arena, AST_TUPLE, node), *dict = rw_node(E->arena, AST_DICT, node);
         for (size_t i = 0; i < node->parameters.count; i++) {
             const ast_parameter *p = &node->parameters.items[i];
-            if (!p->is_star && !p->is_double_star) {
+            if ((!p->is_star && !p->is_double_star) || (p->is_star && list)) {
                 add_parameter(E, copy, p->name, p);
                 continue;
             }
@@ -86,7 +89,7 @@ fe_function *em_spread_function(emitter *E, fe_function *f, size_t skipped, em_a
                 rw_append(E->arena, &tuple->list, rw_name(E->arena, name, node));
             }
             for (size_t n = positional; p->is_double_star && n < args->count; n++) {
-                if (has_parameter(node, args->items[n].name))
+                if (has_parameter(node, args->items[n].name) || &args->items[n] == list)
                     continue;
                 ts_str name = ts_arena_format(E->arena, "%.*s$%.*s", TS_STR_ARG(p->name), TS_STR_ARG(args->items[n].name));
                 ast_parameter one = *p;
@@ -98,7 +101,7 @@ fe_function *em_spread_function(emitter *E, fe_function *f, size_t skipped, em_a
                 rw_append(E->arena, &dict->list, rw_name(E->arena, name, node));
             }
         }
-        if (star)
+        if (star && !list)
             rw_append(E->arena, &copy->body, rw_assign(E->arena, rw_name(E->arena, star->name, node), tuple, node));
         if (double_star)
             rw_append(E->arena, &copy->body, dict_of_rest(E, double_star, dict, node));
@@ -115,9 +118,11 @@ fe_function *em_spread_function(emitter *E, fe_function *f, size_t skipped, em_a
         fe_map_set(E->arena, &E->fe->spread_functions, k, made);
     }
     for (size_t i = positional; i < args->count && double_star; i++)
-        if (!has_parameter(node, args->items[i].name))
+        if (!has_parameter(node, args->items[i].name) && &args->items[i] != list)
             args->items[i].name = ts_arena_format(E->arena, "%.*s$%.*s", TS_STR_ARG(double_star->name),
                                                   TS_STR_ARG(args->items[i].name));
+    if (list)
+        list->name = (ts_str){0};
     return made;
 }
 

@@ -53,6 +53,8 @@ fe_function *em_variant_of(emitter *E, fe_function *f, size_t skipped, em_argume
         ir_value *ir = is_value ? em_ir(E, v, args->items[i].node, NULL) : NULL;
         if (!ir)
             continue;
+        if (v.kind == EM_CLOSURE) /* one object: what it captures may be typed otherwise once more is known of it */
+            args->items[i].v = em_value(ir);
         const ir_type *t = ir_type_forget(E->m, ir->type);
         const ast_node *initial = p->items[k].default_value;
         bool is_plain = ir_type_is_subtype(t, ir_type_any_tensor(E->m)) && (!initial || initial->kind == AST_NONE);

@@ -210,6 +210,8 @@ static ast_node *copy(const rewriter *r, const ast_node *n, const fe_map *hidden
     }
     ast_node *c = TS_NEW(r->arena, ast_node);
     *c = *n;
+    if (n->kind == AST_WALRUS && !is_hidden && fe_map_get(r->names, n->text))
+        c->third = rw_attribute(r->arena, r->object, n->text, n);
     if (n->kind == AST_GLOBAL)
         return c;
     if (n->kind == AST_NONLOCAL) { /* those that are attributes now are no names */

@@ -65,6 +65,16 @@ static bool same_op(const ir_op *a, const ir_op *b) {
     return a->opcode != IR_OP_CONST || ir_same_constant(a->value, b->value);
 }
 
+/* `a is b` tells two from one. */
+static bool is_told_apart(const ir_value *v) {
+    for (size_t i = 0; i < v->use_count && ir_type_is_mutable(v->type); i++) {
+        const ir_op *user = v->uses[i].op;
+        if (user->opcode == IR_OP_CORE && (user->core == OP___is__ || user->core == OP___isnot__ || user->core == OP_prim_id))
+            return true;
+    }
+    return false;
+}
+
 /* LIST of constants or numbers that nobody changes: two of them are one, as for their readers. */
 static bool is_mergeable(table *t, const ir_op *op) {
     if (op->region_count || !op->result_count || op->opcode == IR_OP_UNINITIALIZED)
@@ -79,7 +89,7 @@ static bool is_mergeable(table *t, const ir_op *op) {
             return false;
     for (size_t i = 0; i < op->result_count; i++)
         /* Two results that the caller gets must stay two tensors. */
-        if (pass_is_written(t->alias, op->results[i]) ||
+        if (pass_is_written(t->alias, op->results[i]) || is_told_apart(op->results[i]) ||
             (op->opcode != IR_OP_CONST && pass_is_returned(t->alias, op->results[i])))
             return false;
     return true;

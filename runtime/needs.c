@@ -71,12 +71,12 @@ static ts_status broken(const rt_entry *e, size_t at, const rt_value *inputs) {
     char found[RT_DESCRIPTION], other[RT_DESCRIPTION];
     rt_describe(inputs[need->input], found, sizeof found);
     if (need->kind != TSM_NEED_SAME || need->other == need->input)
-        return ts_error_make(TS_ERR_INVALID_INPUT, "input %.*s: expected %.*s, found %s",
-                             TS_STR_ARG(name), TS_STR_ARG(line), found);
+        return ts_invalid_input(ts_raise("RuntimeError", "input %.*s: expected %.*s, found %s",
+                                         TS_STR_ARG(name), TS_STR_ARG(line), found));
     rt_describe(inputs[need->other], other, sizeof other);
-    return ts_error_make(TS_ERR_INVALID_INPUT,
-                         "inputs %.*s and %.*s: expected %.*s, found %s and %s", TS_STR_ARG(name),
-                         TS_STR_ARG(e->ports[need->other].name), TS_STR_ARG(line), found, other);
+    return ts_invalid_input(ts_raise("RuntimeError",
+                                     "inputs %.*s and %.*s: expected %.*s, found %s and %s", TS_STR_ARG(name),
+                                     TS_STR_ARG(e->ports[need->other].name), TS_STR_ARG(line), found, other));
 }
 
 ts_status rt_check_needs(const rt_entry *e, const rt_value *inputs) {

@@ -314,6 +314,18 @@ def equal_dicts(a, b) -> bool:
     return True
 
 
+def check_arguments(n: int, names: List[str], most: int, before: int, name: str) -> None:
+    if n < len(names):
+        missing = [repr(x) for x in names[n:]]
+        text = " and ".join(missing)
+        if len(missing) > 2:
+            text = ", ".join(missing[:-1]) + ", and " + missing[-1]
+        raise TypeError(f"{name}() missing {len(missing)} required positional argument{'s' if len(missing) > 1 else ''}: {text}")
+    if n > most and most >= 0:
+        few = f"from {before + len(names)} to {before + most}" if len(names) < most else str(before + most)
+        raise TypeError(f"{name}() takes {few} positional argument{'s' if before + most > 1 else ''} but {before + n} were given")
+
+
 def raise_unhashable(name: str) -> None:
     raise TypeError("unhashable type: '" + name + "'")
 

@@ -94,6 +94,12 @@ ts_status ts_raise_str(ts_str type, ts_str message) {
     return e;
 }
 
+ts_status ts_invalid_input(ts_status raised) {
+    if (!raised->is_static)
+        raised->code = TS_ERR_INVALID_INPUT;
+    return raised;
+}
+
 ts_status ts_status_context(ts_status status, const char *format, ...) {
     if (!status || status->is_static)
         return status;

@@ -36,6 +36,8 @@ ts_status ts_error_at(ts_code code, ts_place place, const char *format, ...) TS_
 /* A Python exception: type is the bare class name ("ValueError"), message its text. */
 ts_status ts_raise(const char *type, const char *format, ...) TS_PRINTF(2, 3);
 ts_status ts_raise_str(ts_str type, ts_str message);
+/* INVALID_INPUT that keeps the exception's name: what the program would have raised, told before it runs. */
+ts_status ts_invalid_input(ts_status raised);
 ts_status ts_no_memory(void);
 
 /* Adds "while ..." to an error's trail (keeps NULL as it is); returns the same error. */
