@@ -25,6 +25,7 @@ static const char *const order[] = {
     "fold_constants",     /* decides branches on settings, so that dead calls and loops go */
     "unroll_loops",       /* loops over constant ranges; makes more constants */
     "replace_aggregates", /* tuples of calls and lists of layers */
+    "forward_attributes", /* once branches on settings are decided and layers written out */
     "eliminate_dead",     /* fewer writes to analyse */
     "scalar_tensors",     /* sizes as numbers */
     "infer_types",        /* functional form needs ranks and dtypes */
