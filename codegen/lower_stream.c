@@ -205,6 +205,8 @@ static void emit(const stream *s, LLVMValueRef function, LLVMValueRef first, LLV
 
 ts_status lw_stream(cg_unit *unit, const ir_op *op, cg_kernel *out) {
     stream s = {.unit = unit, .op = op};
+    if (unit->dialect)
+        return unsupported(&s, "kernels are a device's");
     TS_TRY(find_kernels(&s));
     TS_TRY(lw_build(unit, s.first_op, &s.first));
     TS_TRY(lw_build(unit, s.second_op, &s.second));

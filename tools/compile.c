@@ -154,7 +154,8 @@ static void sink(void *user, ts_str name, ts_str bytes) {
 
 static ts_status choose_target(compilation *c, pass_target *out) {
     ts_str kept = c->options->weights_dtype;
-    *out = (pass_target){.vector_bytes = 32, .opt_level = c->options->opt_level,
+    ts_str device = c->options->device;
+    *out = (pass_target){.vector_bytes = 32, .is_gpu = ts_str_is(device, "opencl") || ts_str_is(device, "cuda"), .opt_level = c->options->opt_level,
                          .fast_math = c->options->fast_math,
                          .rounds_weights = kept.length || c->options->computes_bf16,
                          .table_dtype = ts_str_is(kept, "bf16") ? RT_bfloat16
