@@ -106,6 +106,10 @@ LLVMValueRef kn_lane_numbers(kn_emitter *e); /* int64: 0, 1, ... of a vector */
 void kn_window_range(kn_emitter *e, const kn_dim *d, LLVMValueRef *begin, LLVMValueRef *end);
 void kn_emit_count(kn_emitter *e); /* sets e->count */
 
+/* Items of a nest whose one outer dim are `lines` lines, `step` elements apart, of what buffer holds: how many a
+ * line has; 0: it is another nest. */
+int64_t kn_items_of_line(const kn_kernel *k, int buffer, int64_t lines, int64_t step);
+
 /* ---- emit_llvm_reduction.c ---- */
 typedef struct kn_reduction_set {
     int nodes[KN_MAX_CARRIED];

@@ -1,6 +1,6 @@
 /* codegen/lower_stream.c - a stream: two kernels as one, band by band.
  *
- *   items of the second kernel (blocks of output lines) in bands that fit the second-level cache:
+ *   items of the second kernel (blocks of lines) in bands that fit the second-level cache:
  *     lines of the image that the last band needed too move to the beginning of the buffer
  *     the first kernel's items make the lines that are missing
  *     the second kernel's items of the band read them
@@ -36,9 +36,12 @@ static ts_status find_kernels(stream *s) {
     s->first_op = body->first;
     s->second_op = s->first_op ? s->first_op->next : NULL;
     if (!s->second_op || s->first_op->opcode != IR_OP_KERNEL || s->second_op->opcode != IR_OP_KERNEL ||
-        s->second_op->next != body->last || body->last->operand_count != 1 || s->first_op->result_count != 1 ||
-        s->second_op->result_count != 1 || body->last->operands[0] != s->second_op->results[0])
+        s->second_op->next != body->last || s->first_op->result_count != 1 ||
+        s->second_op->result_count != body->last->operand_count)
         return unsupported(s, "kernels are not two");
+    for (size_t i = 0; i < body->last->operand_count; i++)
+        if (body->last->operands[i] != s->second_op->results[i])
+            return unsupported(s, "results are not those of its second kernel");
     for (size_t i = 0; i < s->op->operand_count; i++)
         if (s->op->operands[i]->type->kind != IR_TENSOR)
             return unsupported(s, "inputs are not tensors alone");
@@ -70,15 +73,39 @@ static int64_t room_of(const stream *s, int64_t band) {
     return most;
 }
 
+/* What an item of the first kernel makes. */
+static bool find_rows(stream *s, const cg_target_info *target) {
+    kn_window_items w;
+    if (kn_row_items_of(s->first, target, &s->rows))
+        return true;
+    if (!kn_window_items_of(s->first, target, &w))
+        return false;
+    s->rows = (kn_row_items){w.blocks, w.lines * s->width, w.chunks};
+    return true;
+}
+
+/* What an item of the second kernel reads: under a window, or a line. */
+static bool find_lines(stream *s, const cg_target_info *target) {
+    const ir_type *image = s->first_op->results[0]->type;
+    int buffer = 0;
+    while (s->second_op->operands[buffer] != s->first_op->results[0])
+        buffer++;
+    if (kn_window_items_of(s->second, target, &s->lines))
+        return true;
+    int64_t items = kn_items_of_line(s->second, buffer, image->dims[2], image->dims[1] * image->dims[3]);
+    kn_window line = {.stride = 1, .dilation = 1, .input = image->dims[2]};
+    s->lines = (kn_window_items){image->dims[2], 1, items, image->dims[2], 1, line};
+    return items > 0;
+}
+
 static ts_status plan(stream *s) {
     const ir_type *image = s->first_op->results[0]->type;
-    const cg_target_info *target = s->unit->target;
-    if (!kn_row_items_of(s->first, target, &s->rows) || !kn_window_items_of(s->second, target, &s->lines))
+    s->width = image->dims[3];
+    if (!find_rows(s, s->unit->target) || !find_lines(s, s->unit->target))
         return unsupported(s, "kernels do not go line by line");
     if (s->first->param_count || s->second->param_count || !rt_dim_is_constant(s->first->scratch_bytes) ||
         !rt_dim_is_constant(s->second->scratch_bytes) || s->lines.window.input != image->dims[2])
         return unsupported(s, "sizes are not known");
-    s->width = image->dims[3];
     s->pixel_bytes = 4 * image->dims[1];
     int64_t block_bytes = s->rows.rows * s->pixel_bytes;
     s->band = s->lines.chunks;
@@ -126,7 +153,7 @@ static LLVMValueRef emit_buffers(kn_emitter *e, const stream *s, const ir_op *op
         if (v == image)
             *out_image = slot;
         else /* an input of the stream, or its result */
-            LLVMBuildStore(e->b, e->buffers[v->def ? s->op->operand_count : v->index], slot);
+            LLVMBuildStore(e->b, e->buffers[v->index + (v->def ? s->op->operand_count : 0)], slot);
     }
     for (int i = 0; i < k->constant_count; i++, at++)
         LLVMBuildStore(e->b, e->buffers[s->outer->buffer_count + constants_from + i], kn_element(e, array, kn_i64(e, at), 8));
@@ -189,6 +216,8 @@ static void emit(const stream *s, LLVMValueRef function, LLVMValueRef first, LLV
     LLVMValueRef end = kn_min(&e, kn_add(&e, bands.index, kn_i64(&e, s->band)), e.end);
     emit_blocks(&e, s, bands.index, end, &from, &to);
     LLVMValueRef kept = kn_max(&e, kn_sub(&e, made, from), kn_i64(&e, 0));
+    LLVMValueRef stays = LLVMBuildICmp(e.b, LLVMIntEQ, from, origin, "");
+    kept = LLVMBuildSelect(e.b, stays, kn_i64(&e, 0), kept, "");
     emit_move(&e, buffer, kn_address(&e, buffer, kn_mul(&e, kn_sub(&e, from, origin), block_bytes)),
               kn_mul(&e, kept, block_bytes));
     LLVMValueRef image = kn_address(&e, buffer, kn_sub(&e, kn_i64(&e, 0), kn_mul(&e, from, block_bytes)));

@@ -9,24 +9,25 @@
  * Codegen runs both band by band: lines of %x, as many as the second-level cache holds, are made in scratch
  * and read there by the depthwise convolution; lines that the next band reads too stay. Written and read as
  * a whole such an image goes through the third level or memory twice (a MobileNet's 64 channels of 112 x 112:
- * 410 us as two kernels, 255 as a stream). Only of one image (N = 1) of known sizes with its channels innermost,
- * of MIN_BYTES at least, which only that convolution reads.
+ * 410 us as two kernels, 255 as a stream). The same for a depthwise convolution before a kernel that makes another
+ * image of its image and takes means of lines, as before a gate of channels. Only of one image (N = 1) of known sizes
+ * with its channels innermost, of MIN_BYTES or MIN_LINE_BYTES at least, that nothing else reads.
  *
- * Needs: assign_layout. Keeps: types, results bit by bit. Cost: one walk. */
+ * Needs: assign_layout, split_reductions. Keeps: types, results bit by bit. Cost: one walk. */
 #include "ir/kernel_form.h"
 #include "passes/pass_internal.h"
 
 /* 1.6 to 1.8 MB gained nothing where the second-level cache has 2 MB. */
-enum { MIN_BYTES = 2 << 20, MAX_KERNEL = 7 };
+enum { MIN_BYTES = 2 << 20, MIN_LINE_BYTES = 1 << 19, MAX_KERNEL = 7 };
 
-static bool is_large_image(const ir_type *t) {
+static bool is_image_of(const ir_type *t, double least) {
     double bytes = 4;
     if (t->kind != IR_TENSOR || t->dtype != RT_float32 || t->rank != 4 || t->layout != IR_LAYOUT_CHANNELS_LAST ||
         t->dims[0] != 1)
         return false;
     for (int d = 0; d < 4; d++)
         bytes *= rt_dim_is_constant(t->dims[d]) ? (double)t->dims[d] : 0;
-    return bytes >= MIN_BYTES;
+    return bytes >= least;
 }
 
 static ir_op *convolution_of(const ir_op *kernel) {
@@ -58,14 +59,32 @@ static bool makes_rows(const ir_op *kernel) {
     return w->dims[2] != 3 || w->dims[3] != 3 || x->dims[2] != y->dims[2];
 }
 
-/* Whether the kernel is a depthwise convolution over parameter p, with a small window. */
-static bool reads_by_window(const ir_op *kernel, const ir_value *p) {
+/* A depthwise convolution with a small window. */
+static bool is_depthwise(const ir_op *kernel) {
     const ir_op *c = convolution_of(kernel);
-    if (!c || p->use_count != 1 || c->operands[0] != p || kernel->result_count != 1)
-        return false;
-    const ir_type *w = c->operands[1]->type;
-    return w->kind == IR_TENSOR && w->rank == 4 && w->dims[1] == 1 && w->dims[0] == p->type->dims[1] &&
-           groups_of(c) == p->type->dims[1] && w->dims[2] <= MAX_KERNEL && w->dims[3] <= MAX_KERNEL;
+    const ir_type *w = c ? c->operands[1]->type : NULL;
+    return c && w->kind == IR_TENSOR && w->rank == 4 && w->dims[1] == 1 && rt_dim_is_constant(w->dims[0]) &&
+           w->dims[0] == groups_of(c) && w->dims[2] <= MAX_KERNEL && w->dims[3] <= MAX_KERNEL;
+}
+
+static bool reads_by_window(const ir_op *kernel, const ir_value *p) {
+    return is_depthwise(kernel) && p->use_count == 1 && convolution_of(kernel)->operands[0] == p;
+}
+
+/* Whether the kernel makes values of the image that is parameter p and takes means of its lines, as
+ * split_reductions left it. */
+static bool reads_by_line(ir_module *m, const ir_op *kernel, const ir_value *p) {
+    bool has_means = false;
+    for (const ir_op *op = kernel->regions[0]->first; op != kernel->regions[0]->last; op = op->next) {
+        if (op->opcode != IR_OP_CORE)
+            continue;
+        ir_kernel_form form = ir_kernel_form_of(m, op);
+        bool is_mean = form == IR_FORM_REDUCTION && op->operands[0]->type->rank == 4 && ir_reduced_dims(m, op) == 8;
+        if (!is_mean && form != IR_FORM_POINTWISE)
+            return false;
+        has_means = has_means || is_mean;
+    }
+    return has_means && p->type->rank == 4;
 }
 
 static bool has_only_tensors(const ir_op *kernel) {
@@ -83,15 +102,20 @@ static bool may_wait(const ir_op *first, const ir_op *second) {
     return true;
 }
 
-static ir_op *reader_of(const ir_op *first) {
+static ir_op *reader_of(ir_module *m, const ir_op *first) {
     const ir_value *v = first->result_count == 1 ? first->results[0] : NULL;
-    if (!v || v->use_count != 1 || !is_large_image(v->type) || !has_only_tensors(first) || !makes_rows(first))
+    if (!v || v->use_count != 1 || !has_only_tensors(first))
         return NULL;
     ir_op *second = v->uses[0].op;
-    if (second->opcode != IR_OP_KERNEL || second->kernel_kind != IR_KERNEL_CONTRACTION ||
-        second->block != first->block || !has_only_tensors(second) || !may_wait(first, second))
+    if (second->opcode != IR_OP_KERNEL || second->block != first->block || !has_only_tensors(second) ||
+        !may_wait(first, second))
         return NULL;
-    return reads_by_window(second, second->regions[0]->parameters[v->uses[0].operand]) ? second : NULL;
+    const ir_value *p = second->regions[0]->parameters[v->uses[0].operand];
+    bool fits = second->kernel_kind == IR_KERNEL_CONTRACTION
+                    ? is_image_of(v->type, MIN_BYTES) && makes_rows(first) && reads_by_window(second, p)
+                    : second->kernel_kind == IR_KERNEL_POINTWISE && is_image_of(v->type, MIN_LINE_BYTES) &&
+                          is_depthwise(first) && reads_by_line(m, second, p);
+    return fits ? second : NULL;
 }
 
 static void make_stream(pass_context *ctx, ir_module *m, ir_op *first, ir_op *second) {
@@ -110,10 +134,12 @@ static void make_stream(pass_context *ctx, ir_module *m, ir_op *first, ir_op *se
         ir_value_map_set(map, inputs[i], body->parameters[i]);
     ir_builder inside = {.module = m, .block = body, .place = second->place};
     ir_clone_op(&inside, first, map);
-    ir_value *result = ir_clone_op(&inside, second, map)->results[0];
-    ir_build_yield(&inside, &result, 1);
-    ir_value *old = second->results[0];
-    ir_replace_uses(m, old, ir_op_add_result(m, stream, old->type, old->name));
+    ir_op *copy = ir_clone_op(&inside, second, map);
+    ir_build_yield(&inside, copy->results, copy->result_count);
+    for (size_t i = 0; i < second->result_count; i++) {
+        ir_value *old = second->results[i];
+        ir_replace_uses(m, old, ir_op_add_result(m, stream, old->type, old->name));
+    }
     ir_op_remove(second);
     ir_op_remove(first);
     ctx->changed = true;
@@ -126,7 +152,7 @@ static void stream_block(pass_context *ctx, ir_module *m, ir_block *block, int d
         next = op->next;
         for (size_t i = 0; op->opcode != IR_OP_KERNEL && i < op->region_count; i++)
             stream_block(ctx, m, op->regions[i], depth + 1);
-        ir_op *second = op->opcode == IR_OP_KERNEL && op->kernel_kind == IR_KERNEL_CONTRACTION ? reader_of(op) : NULL;
+        ir_op *second = op->opcode == IR_OP_KERNEL && op->kernel_kind == IR_KERNEL_CONTRACTION ? reader_of(m, op) : NULL;
         if (!second)
             continue;
         next = next == second ? second->next : next;

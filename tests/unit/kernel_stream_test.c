@@ -1,10 +1,10 @@
-/* Streams: a product or convolution whose image a depthwise convolution reads band by band, against the
- * reference kernels. Images have 2 MB at least, or no stream would be made. */
+/* Streams: two kernels through which an image goes band by band, against the reference kernels. */
 #include <check.h>
 #include <stdio.h>
 
 #include "unit/kernel_check.h"
 
+/* A product or convolution, then a depthwise convolution: of 2 MB at least, or no stream would be made. */
 typedef struct stream_case {
     int in, h, w;                 /* of the input */
     int first_kernel, first_stride;
@@ -61,11 +61,47 @@ START_TEST(shapes) {
 }
 END_TEST
 
+/* A depthwise convolution whose image becomes another one and means of its lines: channels, height, width, kernel,
+ * stride, kernels. */
+static const int line_cases[][6] = {
+    {64, 60, 50, 3, 1, 6}, {400, 22, 21, 5, 1, 6}, {40, 121, 120, 3, 2, 6},
+    {24, 40, 40, 3, 1, 7}, /* too small: two kernels */
+};
+
+START_TEST(lines) {
+    const int *c = line_cases[_i];
+    int pad = c[3] / 2, oh = size_after(c[1], c[3], c[4], pad, 1), ow = size_after(c[2], c[3], c[4], pad, 1);
+    char text[2000], image[64];
+    snprintf(image, sizeof image, "float32[1,%d,%d,%d]", c[0], oh, ow);
+    int length = snprintf(
+        text, sizeof text,
+        "func @forward(%%x: float32[1,3,%d,%d]) -> float32[1,4,%d,%d] entry {\n"
+        "  %%w = const @w_%d_3_1_1 : float32[%d,3,1,1]\n"
+        "  %%a = conv2d(%%x, %%w) : float32[1,%d,%d,%d]\n"
+        "  %%v = const @w_%d_1_%d_%d : float32[%d,1,%d,%d]\n"
+        "  %%e = conv2d(%%a, %%v, none, [%d, %d], [%d, %d], [1, 1], %d) : %s\n"
+        "  %%f = silu(%%e) : %s\n"
+        "  %%m = mean.dim(%%f, [2, 3], true, none) : float32[1,%d,1,1]\n"
+        "  %%k = const @w_%d_%d_1_1 : float32[%d,%d,1,1]\n"
+        "  %%s = conv2d(%%m, %%k) : float32[1,%d,1,1]\n"
+        "  %%g = mul.Tensor(%%f, %%s) : %s\n"
+        "  %%u = const @w_4_%d_1_1 : float32[4,%d,1,1]\n"
+        "  %%z = conv2d(%%g, %%u) : float32[1,4,%d,%d]\n"
+        "  return %%z\n}\n",
+        c[1], c[2], oh, ow, c[0], c[0], c[0], c[1], c[2], c[0], c[3], c[3], c[0], c[3], c[3], c[4], c[4], pad, pad, c[0],
+        image, image, c[0], c[0], c[0], c[0], c[0], c[0], image, c[0], c[0], oh, ow);
+    ck_assert_int_lt(length, (int)sizeof text);
+    kernel_sizes sizes = {{0}};
+    kernel_check(text, c[5], 2e-5, false, &sizes, 1);
+}
+END_TEST
+
 int main(void) {
     Suite *suite = suite_create("kernels_stream");
     TCase *tc = tcase_create("streams");
     tcase_set_timeout(tc, 120);
     tcase_add_loop_test(tc, shapes, 0, (int)(sizeof cases / sizeof *cases));
+    tcase_add_loop_test(tc, lines, 0, (int)(sizeof line_cases / sizeof *line_cases));
     suite_add_tcase(suite, tc);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);
