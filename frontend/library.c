@@ -35,6 +35,7 @@ static const char *namespace_of(const char *name) {
         {"nn", "torch.nn"}, {"functional", "torch.nn.functional"},
         {"losses", "torch.nn.functional"}, {"init", "torch.nn.init"}, {"optim", "torch.optim"},
         {"utils", "torch.nn.utils"}, {"rnn_utils", "torch.nn.utils.rnn"},
+        {"parametrizations", "torch.nn.utils.parametrizations"},
         {"derivatives", "derivatives"}, {"python_builtins", "python.builtins"},
         {"python_iterators", "python.iterators"}, {"python_itertools", "python.itertools"},
         {"python_functools", "python.functools"}, {"python_collections", "python.collections"},
