@@ -32,7 +32,7 @@ static bool is_large(const ir_type *t) {
     double elements = 1;
     for (int d = 1; d < t->rank; d++)
         elements *= rt_dim_is_constant(t->dims[d]) ? (double)t->dims[d] : 256;
-    return elements >= MIN_ELEMENTS;
+    return elements >= (double)MIN_ELEMENTS;
 }
 
 static bool reads_channels_last(const ir_op *kernel, const ir_type *image) {
