@@ -104,6 +104,7 @@ static void forward(pass_context *ctx, ir_module *m, ir_block *block, const know
 ts_status pass_forward_attributes(pass_context *ctx, ir_module *m) {
     const known_list none = {0};
     for (ir_function *f = m->functions; f; f = f->next)
-        forward(ctx, m, f->body, &none);
+        if (f->body)
+            forward(ctx, m, f->body, &none);
     return NULL;
 }
