@@ -49,7 +49,8 @@ static bool fold(pass_context *ctx, ir_module *m, pass_alias *alias, ir_op *conv
         pass_is_written(alias, product->operands[1]) || pass_is_written(alias, conv->operands[WEIGHT]))
         return false;
     ir_value *image = product->operands[1 - gate];
-    if (w->dims[1] != image->type->dims[1] || elements(w) == 0 || elements(w) * MIN_RATIO > elements(image->type))
+    if (w->dims[1] != image->type->dims[1] || elements(w) == 0 ||
+        elements(w) * (double)MIN_RATIO > elements(image->type))
         return false;
     ir_builder b = pass_before(m, conv);
     b.place = product->place;
