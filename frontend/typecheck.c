@@ -112,6 +112,8 @@ ir_value *em_coerce(emitter *E, ir_value *v, const ir_type *want, int64_t fixed_
             return em_op(E, "Float", node, 1, v);
         break;
     case IR_INT:
+        if (is_number && node && node->source && !node->source->is_archive && !node->source->is_library)
+            return em_check_cast(E, v, want); /* 2 ** -1 is no int */
         if (from->kind == IR_BOOL || is_number || is_tensor)
             return em_op(E, "Int", node, 1, v);
         break;
