@@ -10,6 +10,7 @@
  * anybody; parts are so large (see `grain`) that this costs a quarter of the first kernel at most. */
 #include "codegen/emit_llvm_kernel.h"
 #include "codegen/lower.h"
+#include "ir/kernel_form.h"
 
 #include <string.h>
 
@@ -31,6 +32,29 @@ static ts_status unsupported(const stream *s, const char *what) {
     return ts_error_at(TS_ERR_UNSUPPORTED, s->op->place, "a stream whose %s", what);
 }
 
+/* Whether a view reads what is as large as the image: then its lines are elsewhere than the image's type says. */
+static bool has_view_of_image(const stream *s, const ir_op *kernel) {
+    for (const ir_op *op = kernel->regions[0]->first; op; op = op->next) {
+        const ir_value *v = op->operand_count ? op->operands[0] : NULL;
+        bool is_image = v && v->type->kind == IR_TENSOR && (v->def ? v->def->opcode == IR_OP_CORE : kernel == s->second_op);
+        if (is_image && v->type->rank > 2 && ir_kernel_form_of(s->unit->ir, op) == IR_FORM_VIEW)
+            return true;
+    }
+    return false;
+}
+
+/* The image: of lines that lie one after the other, for the second kernel alone, which reads it by one operand. */
+static bool is_image(const stream *s) {
+    const ir_value *v = s->first_op->results[0];
+    if (v->type->kind != IR_TENSOR || v->type->dtype != RT_float32 || v->type->rank != 4 ||
+        v->type->layout != IR_LAYOUT_CHANNELS_LAST || v->use_count != 1 || v->uses[0].op != s->second_op)
+        return false;
+    for (int d = 0; d < 4; d++)
+        if (!rt_dim_is_constant(v->type->dims[d]) || v->type->dims[d] < 1)
+            return false;
+    return v->type->dims[0] == 1 && !has_view_of_image(s, s->first_op) && !has_view_of_image(s, s->second_op);
+}
+
 static ts_status find_kernels(stream *s) {
     const ir_block *body = s->op->regions[0];
     s->first_op = body->first;
@@ -45,7 +69,7 @@ static ts_status find_kernels(stream *s) {
     for (size_t i = 0; i < s->op->operand_count; i++)
         if (s->op->operands[i]->type->kind != IR_TENSOR)
             return unsupported(s, "inputs are not tensors alone");
-    return NULL;
+    return is_image(s) ? NULL : unsupported(s, "kernels have no image between them");
 }
 
 /* Blocks [*begin, *end) of the first kernel that items [from, to) of the second read. */
@@ -87,12 +111,10 @@ static bool find_rows(stream *s, const cg_target_info *target) {
 /* What an item of the second kernel reads: under a window, or a line. */
 static bool find_lines(stream *s, const cg_target_info *target) {
     const ir_type *image = s->first_op->results[0]->type;
-    int buffer = 0;
-    while (s->second_op->operands[buffer] != s->first_op->results[0])
-        buffer++;
-    if (kn_window_items_of(s->second, target, &s->lines))
-        return true;
-    int64_t items = kn_items_of_line(s->second, buffer, image->dims[2], image->dims[1] * image->dims[3]);
+    size_t buffer = s->first_op->results[0]->uses[0].operand;
+    if (kn_window_items_of(s->second, target, &s->lines)) /* under the window alone, whose lines are kept */
+        return s->second_op->regions[0]->parameters[buffer]->use_count == 1;
+    int64_t items = kn_items_of_line(s->second, (int)buffer, image->dims[2], image->dims[1] * image->dims[3]);
     kn_window line = {.stride = 1, .dilation = 1, .input = image->dims[2]};
     s->lines = (kn_window_items){image->dims[2], 1, items, image->dims[2], 1, line};
     return items > 0;
