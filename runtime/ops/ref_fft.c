@@ -401,10 +401,8 @@ static ts_status stft(const rt_value *args, bool center, rt_value pad_mode, rt_v
                       (w && rt_dtype_is_complex((rt_dtype)w->dtype));
     if (!rt_dtype_is_float((rt_dtype)t->dtype) && !rt_dtype_is_complex((rt_dtype)t->dtype))
         return ts_raise("RuntimeError", "stft: expected a tensor of floating point or complex values");
-    if (rt_is_none(return_complex) && !is_complex)
-        return ts_raise("RuntimeError", "stft requires the return_complex parameter be given for real inputs, and will "
-                                        "further require that return_complex=True in a future PyTorch release.");
-    bool as_complex = rt_is_none(return_complex) || return_complex.as.i != 0;
+    /* PyTorch of today asks for it; archives of 2019 to 2021 leave it out and read a real view. */
+    bool as_complex = rt_is_none(return_complex) ? is_complex : return_complex.as.i != 0;
     bool onesided = rt_is_none(onesided_value) ? !is_complex : onesided_value.as.i != 0;
     ts_status status = field_init(&f, t);
     if (!status)
