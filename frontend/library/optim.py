@@ -110,17 +110,28 @@ class SGD(Optimizer):
         p.add_(grad, alpha=-self.lr(i))
 
 
-class Adam(Optimizer):
+class _Moments(Optimizer):
+    """Moving averages of a gradient and of its square."""
+
+    def make_moments(self):
+        self.beta1 = self.betas(0)
+        self.beta2 = self.betas(1)
+        self.eps = self.floats("eps")
+        self.exp_avg = self.buffers_like_params()
+        self.exp_avg_sq = self.buffers_like_params()
+
+    def update_moments(self, i: int, grad: Tensor) -> None:
+        self.exp_avg[i].lerp_(grad, 1 - self.beta1[i])
+        self.exp_avg_sq[i].mul_(self.beta2[i]).addcmul_(grad, grad, value=1 - self.beta2[i])
+
+
+class Adam(_Moments):
     def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, amsgrad=False, *, foreach=None,
                  maximize=False, capturable=False, differentiable=False, fused=None, decoupled_weight_decay=False):
         super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "amsgrad": amsgrad,
                                   "maximize": maximize, "decoupled_weight_decay": decoupled_weight_decay})
-        self.beta1 = self.betas(0)
-        self.beta2 = self.betas(1)
-        self.eps = self.floats("eps")
+        self.make_moments()
         self.amsgrad = self.flags("amsgrad")
-        self.exp_avg = self.buffers_like_params()
-        self.exp_avg_sq = self.buffers_like_params()
         self.max_exp_avg_sq = self.buffers_like_params()
         self.settings = None
 
@@ -130,8 +141,7 @@ class Adam(Optimizer):
         grad = self.direction(i, p, given)
         self.steps[i] += 1
         exp_avg, exp_avg_sq = self.exp_avg[i], self.exp_avg_sq[i]
-        exp_avg.lerp_(grad, 1 - beta1)
-        exp_avg_sq.mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
+        self.update_moments(i, grad)
         step_size = lr / (1 - beta1 ** self.steps[i])
         correction = math.sqrt(1 - beta2 ** self.steps[i])
         if self.amsgrad[i]:
@@ -149,18 +159,14 @@ class AdamW(Adam):
         super().__init__(params, lr, betas, eps, weight_decay, amsgrad, maximize=maximize, decoupled_weight_decay=True)
 
 
-class NAdam(Optimizer):
+class NAdam(_Moments):
     def __init__(self, params, lr=2e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, momentum_decay=4e-3,
                  decoupled_weight_decay=False, *, foreach=None, maximize=False, capturable=False, differentiable=False):
         super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "maximize": maximize,
                                   "momentum_decay": momentum_decay, "decoupled_weight_decay": decoupled_weight_decay})
-        self.beta1 = self.betas(0)
-        self.beta2 = self.betas(1)
-        self.eps = self.floats("eps")
+        self.make_moments()
         self.momentum_decay = self.floats("momentum_decay")
         self.mu_product = [1.0 for p in self.params]
-        self.exp_avg = self.buffers_like_params()
-        self.exp_avg_sq = self.buffers_like_params()
         self.settings = None
 
     def update(self, i: int, p: Tensor, given: Tensor) -> None:
@@ -173,8 +179,7 @@ class NAdam(Optimizer):
         mu_next = beta1 * (1.0 - 0.5 * (0.96 ** ((step + 1) * self.momentum_decay[i])))
         self.mu_product[i] = self.mu_product[i] * mu
         exp_avg, exp_avg_sq = self.exp_avg[i], self.exp_avg_sq[i]
-        exp_avg.lerp_(grad, 1 - beta1)
-        exp_avg_sq.mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
+        self.update_moments(i, grad)
         denominator = (exp_avg_sq / (1 - beta2 ** step)).sqrt().add_(self.eps[i])
         product = self.mu_product[i]
         p.addcdiv_(grad, denominator, value=-lr * (1.0 - mu) / (1.0 - product))

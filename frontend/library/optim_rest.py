@@ -4,19 +4,15 @@ import math
 import torch
 from torch import Tensor
 from torch.nn import ParameterList
-from torch.optim import Optimizer
+from torch.optim import Optimizer, _Moments
 
 
-class RAdam(Optimizer):
+class RAdam(_Moments):
     def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, decoupled_weight_decay=False, *, foreach=None,
                  maximize=False, capturable=False, differentiable=False):
         super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "maximize": maximize,
                                   "decoupled_weight_decay": decoupled_weight_decay})
-        self.beta1 = self.betas(0)
-        self.beta2 = self.betas(1)
-        self.eps = self.floats("eps")
-        self.exp_avg = self.buffers_like_params()
-        self.exp_avg_sq = self.buffers_like_params()
+        self.make_moments()
         self.settings = None
 
     def update(self, i: int, p: Tensor, given: Tensor) -> None:
@@ -26,8 +22,7 @@ class RAdam(Optimizer):
         self.steps[i] += 1
         step = self.steps[i]
         exp_avg, exp_avg_sq = self.exp_avg[i], self.exp_avg_sq[i]
-        exp_avg.lerp_(grad, 1 - beta1)
-        exp_avg_sq.mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
+        self.update_moments(i, grad)
         corrected = exp_avg / (1 - beta1 ** step)
         correction2 = 1 - beta2 ** step
         # the length of the moving average's approximation, and of the longest: Liu et al. (2019), section 4
