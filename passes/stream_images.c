@@ -15,19 +15,15 @@
  *
  * Needs: assign_layout, split_reductions. Keeps: types, results bit by bit. Cost: one walk. */
 #include "ir/kernel_form.h"
+#include "ir/live_memory.h"
 #include "passes/pass_internal.h"
 
 /* 1.6 to 1.8 MB gained nothing where the second-level cache has 2 MB. */
 enum { MIN_BYTES = 2 << 20, MIN_LINE_BYTES = 1 << 19, MAX_KERNEL = 7 };
 
-static bool is_image_of(const ir_type *t, double least) {
-    double bytes = 4;
-    if (t->kind != IR_TENSOR || t->dtype != RT_float32 || t->rank != 4 || t->layout != IR_LAYOUT_CHANNELS_LAST ||
-        t->dims[0] != 1)
-        return false;
-    for (int d = 0; d < 4; d++)
-        bytes *= rt_dim_is_constant(t->dims[d]) ? (double)t->dims[d] : 0;
-    return bytes >= least;
+static bool is_image_of(const ir_type *t, int64_t least) {
+    return t->kind == IR_TENSOR && t->dtype == RT_float32 && t->rank == 4 && t->layout == IR_LAYOUT_CHANNELS_LAST &&
+           t->dims[0] == 1 && ir_buffer_bytes(t) >= least;
 }
 
 static ir_op *convolution_of(const ir_op *kernel) {
