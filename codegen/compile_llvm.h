@@ -40,7 +40,7 @@ typedef struct cg_device_code { /* a DEVICE section */
 } cg_device_code;
 
 ts_status cg_write_artifact(cg_program *program, const cg_options *options,
-                            const cg_image *images, size_t count,
+                            cg_image *images, size_t count,
                             const cg_device_code *device, size_t device_count) TS_WARN_UNUSED;
 
 /* CUDA source through NVRTC to a cubin for each architecture of options->cuda_arch, and PTX.

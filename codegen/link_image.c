@@ -214,7 +214,7 @@ static ts_status link_objects(object_file *objects, size_t count, size_t functio
 
 ts_status cg_link_image(const cg_object *given, size_t count, size_t function_count,
                         ts_buffer *out_image) {
-    tsm_code_header header = {(uint32_t)function_count, 0};
+    tsm_code_header header = {.function_count = (uint32_t)function_count};
     size_t table = sizeof header + 4 * function_count;
     header.code_offset = (uint32_t)((table + 63) / 64 * 64);
     ts_buffer_append(out_image, &header, sizeof header);

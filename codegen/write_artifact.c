@@ -57,8 +57,25 @@ static uint64_t weights_checksum(const cg_program *p, char *block) {
     return fill ? tsm_checksum_update(state, block, fill) : state;
 }
 
+/* Each code image says which sections it belongs to, once all are known. */
+static void seal_code(const cg_program *program, cg_image *images, tsm_section *sections,
+                      size_t count) {
+    size_t next = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (sections[i].kind != TSM_SECTION_CODE)
+            continue;
+        ts_buffer *image = &images[next++].bytes;
+        tsm_code_header header;
+        memcpy(&header, image->data, sizeof header);
+        header.weight_bytes = program->weight_bytes;
+        header.companions = tsm_companions(sections, count, &sections[i]);
+        memcpy(image->data, &header, sizeof header);
+        sections[i].checksum = tsm_checksum(image->data, image->length);
+    }
+}
+
 ts_status cg_write_artifact(cg_program *program, const cg_options *options,
-                            const cg_image *images, size_t count,
+                            cg_image *images, size_t count,
                             const cg_device_code *device, size_t device_count) {
     ts_arena *arena = program->arena;
     ts_buffer tables = {0};
@@ -84,7 +101,6 @@ ts_status cg_write_artifact(cg_program *program, const cg_options *options,
         const ts_buffer *b = &images[i].bytes;
         align_part(&f, TSM_ALIGN);
         tsm_section row = {.kind = TSM_SECTION_CODE, .offset = f.at, .bytes = b->length,
-                           .checksum = tsm_checksum(b->data, b->length),
                            .features = cg_target_features(t)};
         row.machine = strncmp(t->triple, "x86_64", 6) == 0 ? TSM_MACHINE_X86_64
                                                             : TSM_MACHINE_AARCH64;
@@ -121,6 +137,7 @@ ts_status cg_write_artifact(cg_program *program, const cg_options *options,
         }
         align_part(&f, TSM_ALIGN);
     }
+    seal_code(program, images, sections, s);
     memcpy(header->magic, TSM_MAGIC, 8);
     header->format = TSM_FORMAT;
     header->endian = TSM_ENDIAN;

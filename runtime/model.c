@@ -62,13 +62,30 @@ static ts_status choose_level(tsrt_model *m, const char *wanted) {
     return ts_error_make(TS_ERR_UNSUPPORTED, "the file holds no code for this kind of processor");
 }
 
+/* Code follows the tables of the program and the places of weights without asking, so it takes only
+ * those that it was compiled with. */
+static ts_status check_companions(const tsrt_model *m) {
+    const tsm_section *s = m->code_section;
+    tsm_code_header h;
+    if (s->bytes < sizeof h)
+        return ts_error_make(TS_ERR_INVALID_FILE, "section code: too short");
+    memcpy(&h, m->data + s->offset, sizeof h);
+    if (h.weight_bytes != m->weight_bytes)
+        return ts_error_make(TS_ERR_INVALID_FILE,
+                             "section weights: the code needs %llu bytes, found %llu",
+                             (unsigned long long)h.weight_bytes,
+                             (unsigned long long)m->weight_bytes);
+    if (h.companions != tsm_companions(m->sections, m->section_count, s))
+        return ts_error_make(TS_ERR_INVALID_FILE,
+                             "section code: was compiled with other sections than this file's");
+    return NULL;
+}
+
 /* File-backed where that is allowed, so that processes share the pages; a noexec mount or bytes in
  * memory take a private copy, which is never writable and executable at once. */
 static ts_status map_code(tsrt_model *m, int fd) {
     const tsm_section *s = m->code_section;
     size_t length = (size_t)s->bytes;
-    if (length < sizeof(tsm_code_header))
-        return ts_error_make(TS_ERR_INVALID_FILE, "section code: too short");
     void *p = MAP_FAILED;
     if (fd >= 0)
         p = mmap(NULL, length, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, (off_t)s->offset);
@@ -113,7 +130,7 @@ static ts_status bind_functions(tsrt_model *m) {
 /* ---- loading ---- */
 
 static const tsm_section *find_sections(tsrt_model *m) {
-    const tsm_section *program = NULL;
+    const tsm_section *program = NULL; /* there is one: tsm_validate */
     for (size_t i = 0; i < m->section_count; i++) {
         const tsm_section *s = &m->sections[i];
         if (s->kind == TSM_SECTION_PROGRAM)
@@ -126,13 +143,6 @@ static const tsm_section *find_sections(tsrt_model *m) {
     return program;
 }
 
-static ts_status read_program(tsrt_model *m) {
-    const tsm_section *program = find_sections(m);
-    if (!program)
-        return ts_error_make(TS_ERR_INVALID_FILE, "the file has no program section");
-    return rt_model_read_program(m, m->data + program->offset, (size_t)program->bytes);
-}
-
 static ts_status load(tsrt_model *m, int fd, const tsrt_load_options *options) {
     TS_TRY(tsm_validate(m->data, m->length, &m->sections, &m->section_count));
     TS_TRY(choose_level(m, options ? options->cpu_level : NULL));
@@ -140,7 +150,9 @@ static ts_status load(tsrt_model *m, int fd, const tsrt_load_options *options) {
         for (size_t i = 0; i < m->section_count; i++)
             if (m->sections[i].kind == TSM_SECTION_WEIGHTS)
                 TS_TRY(tsm_validate_section(m->data, &m->sections[i]));
-    TS_TRY(read_program(m));
+    const tsm_section *program = find_sections(m);
+    TS_TRY(check_companions(m));
+    TS_TRY(rt_model_read_program(m, m->data + program->offset, (size_t)program->bytes));
     TS_TRY(rt_model_bind_operators(m));
     TS_TRY(map_code(m, fd));
     return bind_functions(m);

@@ -13,7 +13,7 @@
 #define TSM_MAGIC "\x89TSM\r\n\x1a\n" /* a text-mode transfer or a 7-bit channel damages it */
 
 enum {
-    TSM_FORMAT = 2,              /* raised when older readers must refuse */
+    TSM_FORMAT = 3,              /* raised when older readers must refuse */
     TSM_ABI = 2,                 /* raised when services.def or host_abi.h change meaning */
     TSM_ALIGN = 4096,            /* of sections: code and weights are mapped */
     TSM_WEIGHT_ALIGN = 64,
@@ -71,7 +71,9 @@ size_t tsm_cpu_names(uint64_t features, char *out, size_t capacity);
 /* A code image: this, then offsets[function_count] (from the image's start), then code. */
 typedef struct tsm_code_header {
     uint32_t function_count;
-    uint32_t code_offset; /* where instructions and constants begin */
+    uint32_t code_offset;  /* where instructions and constants begin */
+    uint64_t weight_bytes; /* of the weights section; 0: there is none */
+    uint64_t companions;   /* tsm_companions of the file that the code was written into */
 } tsm_code_header;
 
 /* Kinds of types in the PROGRAM section. */
@@ -108,6 +110,9 @@ ts_status tsm_validate(const void *data, size_t length, const tsm_section **out_
                        size_t *out_count) TS_WARN_UNUSED;
 ts_status tsm_validate_section(const void *data, const tsm_section *section) TS_WARN_UNUSED;
 const char *tsm_section_name(uint32_t kind); /* "program"; "unknown" */
+/* A checksum of what a code section relies on: its own row, and what all sections but code hold.
+ * Code follows the program's tables and the weights' places without asking. */
+uint64_t tsm_companions(const tsm_section *sections, size_t count, const tsm_section *code);
 
 /* ---- a reader that cannot pass the end ---- */
 typedef struct tsm_reader {

@@ -29,6 +29,19 @@ const char *tsm_section_name(uint32_t kind) {
     }
 }
 
+uint64_t tsm_companions(const tsm_section *sections, size_t count, const tsm_section *code) {
+    uint64_t own[] = {code->machine, code->features};
+    uint64_t state = ts_hash64(code->level, sizeof code->level, ts_hash64(own, sizeof own, count));
+    for (size_t i = 0; i < count; i++) {
+        if (sections[i].kind == TSM_SECTION_CODE)
+            continue;
+        uint64_t content[] = {sections[i].kind, sections[i].bytes, sections[i].checksum};
+        state = ts_hash64(sections[i].level, sizeof sections[i].level,
+                          ts_hash64(content, sizeof content, state));
+    }
+    return state;
+}
+
 static ts_status bad(const char *what) {
     return ts_error_make(TS_ERR_INVALID_FILE, "%s", what);
 }
@@ -60,6 +73,28 @@ ts_status tsm_validate_section(const void *data, const tsm_section *section) {
                              "damaged",
                              tsm_section_name(section->kind),
                              (unsigned long long)section->checksum, (unsigned long long)found);
+    return NULL;
+}
+
+/* Kinds are known, and those that stand once do. */
+static ts_status check_kinds(const tsm_section *sections, size_t count) {
+    unsigned seen = 0;
+    for (size_t i = 0; i < count; i++) {
+        uint32_t kind = sections[i].kind;
+        bool may_repeat = kind == TSM_SECTION_CODE || kind == TSM_SECTION_DEVICE;
+        if (kind < TSM_SECTION_PROGRAM || kind > TSM_SECTION_SOURCE)
+            return ts_error_make(TS_ERR_INVALID_FILE,
+                                 "section table: section %zu: expected a kind of %d to %d, found %u",
+                                 i, TSM_SECTION_PROGRAM, TSM_SECTION_SOURCE, kind);
+        if (!may_repeat && (seen & 1u << kind))
+            return ts_error_make(TS_ERR_INVALID_FILE, "section table: two sections %s",
+                                 tsm_section_name(kind));
+        seen |= 1u << kind;
+    }
+    for (uint32_t kind = TSM_SECTION_PROGRAM; kind <= TSM_SECTION_CODE; kind++)
+        if (!(seen & 1u << kind))
+            return ts_error_make(TS_ERR_INVALID_FILE, "section table: there is no section %s",
+                                 tsm_section_name(kind));
     return NULL;
 }
 
@@ -112,6 +147,7 @@ ts_status tsm_validate(const void *data, size_t length, const tsm_section **out_
             return bad("section table: level name is not terminated");
         end = s->offset + s->bytes;
     }
+    TS_TRY(check_kinds(sections, h.section_count));
     for (uint32_t i = 0; i < h.section_count; i++)
         if (sections[i].kind != TSM_SECTION_WEIGHTS)
             TS_TRY(tsm_validate_section(data, &sections[i]));

@@ -130,10 +130,83 @@ START_TEST(a_flipped_byte_is_noticed) {
 }
 END_TEST
 
-/* Bytes of the tables changed under right checksums: no crash, whatever they say. */
-START_TEST(lying_tables_do_no_harm) {
+/* Right checksums for what stands there now; the code image is told of it, too, where `seals`. */
+static void recompute_checksums(bool seals) {
     tsm_header *h = (tsm_header *)(void *)bytes;
     tsm_section *sections = (tsm_section *)(void *)(bytes + sizeof *h);
+    for (uint32_t code = 0; code < 2; code++)
+        for (uint32_t k = 0; k < h->section_count && k < TSM_MAX_SECTIONS; k++) {
+            tsm_section *s = &sections[k];
+            if ((s->kind == TSM_SECTION_CODE) != (code != 0) || s->offset > length ||
+                s->bytes > length - s->offset)
+                continue;
+            if (code && seals) {
+                tsm_code_header *image = (tsm_code_header *)(void *)(bytes + s->offset);
+                image->companions = tsm_companions(sections, h->section_count, s);
+            }
+            s->checksum = tsm_checksum(bytes + s->offset, (size_t)s->bytes);
+        }
+    h->table_checksum = tsm_checksum(sections, h->section_count * sizeof *sections);
+    h->header_checksum = tsm_checksum(h, offsetof(tsm_header, header_checksum));
+}
+
+/* Loads and, where that is refused, looks for `text` in the message. */
+static void expect_refused(const char *text) {
+    tsrt_model *m;
+    tsrt_status *s = tsrt_model_load_bytes(bytes, length, NULL, &m);
+    ck_assert_int_eq(tsrt_status_code(s), TSRT_ERR_INVALID_FILE);
+    ck_assert_msg(strstr(tsrt_status_message(s), text) != NULL, "%s", tsrt_status_message(s));
+    tsrt_status_release(s);
+}
+
+static tsm_section *find_section(uint32_t kind) {
+    tsm_section *s = (tsm_section *)(void *)(bytes + sizeof(tsm_header));
+    while (s->kind != kind)
+        s++;
+    return s;
+}
+
+START_TEST(kinds_of_sections_are_asked) {
+    static const struct {
+        uint32_t from, to;
+        const char *text;
+    } changes[] = {{TSM_SECTION_WEIGHTS, 99, "expected a kind of 1 to 5, found 99"},
+                   {TSM_SECTION_WEIGHTS, 0, "found 0"},
+                   {TSM_SECTION_WEIGHTS, TSM_SECTION_SOURCE, "section weights: the code needs"},
+                   {TSM_SECTION_WEIGHTS, TSM_SECTION_PROGRAM, "two sections program"},
+                   {TSM_SECTION_PROGRAM, TSM_SECTION_SOURCE, "there is no section program"},
+                   {TSM_SECTION_CODE, TSM_SECTION_DEVICE, "there is no section code"}};
+    for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
+        tsm_section *s = find_section(changes[i].from);
+        s->kind = changes[i].to;
+        recompute_checksums(false);
+        expect_refused(changes[i].text);
+        s->kind = changes[i].from;
+    }
+    recompute_checksums(false);
+    ck_assert_int_eq(load_code(bytes, length), TSRT_OK);
+}
+END_TEST
+
+/* Compiled code trusts the tables beside it: it takes no others, however right their checksums. */
+START_TEST(code_takes_only_its_own_sections) {
+    static const uint32_t kinds[] = {TSM_SECTION_PROGRAM, TSM_SECTION_WEIGHTS};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        unsigned char *content = bytes + find_section(kinds[i])->offset;
+        content[20] ^= 1;
+        recompute_checksums(false);
+        expect_refused("section code: was compiled with other sections");
+        content[20] ^= 1;
+    }
+    find_section(TSM_SECTION_CODE)->features = 0; /* would be chosen on every processor */
+    recompute_checksums(false);
+    expect_refused("section code: was compiled with other sections");
+}
+END_TEST
+
+/* Bytes of the tables changed under right checksums: no crash, whatever they say. */
+START_TEST(lying_tables_do_no_harm) {
+    tsm_section *sections = (tsm_section *)(void *)(bytes + sizeof(tsm_header));
     unsigned char *table = bytes + sections[0].offset;
     size_t n = (size_t)sections[0].bytes;
     static const unsigned char values[] = {0, 1, 0x7f, 0x80, 0xff};
@@ -141,9 +214,7 @@ START_TEST(lying_tables_do_no_harm) {
         for (size_t v = 0; v < sizeof values; v++) {
             unsigned char old = table[at];
             table[at] = values[v];
-            sections[0].checksum = tsm_checksum(table, n);
-            h->table_checksum = tsm_checksum(sections, h->section_count * sizeof *sections);
-            h->header_checksum = tsm_checksum(h, offsetof(tsm_header, header_checksum));
+            recompute_checksums(true);
             load_code(bytes, length);
             table[at] = old;
         }
@@ -160,6 +231,8 @@ int main(void) {
     tcase_add_test(cases, a_cut_file_is_refused);
     tcase_add_test(cases, foreign_files_are_named);
     tcase_add_test(cases, a_flipped_byte_is_noticed);
+    tcase_add_test(cases, kinds_of_sections_are_asked);
+    tcase_add_test(cases, code_takes_only_its_own_sections);
     tcase_add_test(cases, lying_tables_do_no_harm);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
