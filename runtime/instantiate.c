@@ -2,6 +2,7 @@
  * then their members, so that shared and cyclic structure comes out as it was. Tensors map the
  * weights; those that the program may write get memory of their own. */
 #include "runtime/runtime_internal.h"
+#include "runtime/ops/quantized.h"
 #include "runtime/values/packed.h"
 
 #include <stdlib.h>
@@ -77,7 +78,8 @@ static ts_status fill_node(const rt_node *n, const rt_value *nodes, rt_value v) 
             const rt_tensor *t = v.as.tensor;
             const rt_value scales = nodes[n->refs[0].as.i], zeros = nodes[n->refs[1].as.i];
             if (scales.tag != RT_TAG_TENSOR || zeros.tag != RT_TAG_TENSOR ||
-                scales.as.tensor->dtype != RT_float64 ||
+                !rt_is_quantized(t) || scales.as.tensor->dtype != RT_float64 ||
+                rt_is_quantized(zeros.as.tensor) ||
                 scales.as.tensor->element_count != t->sizes[n->axis] ||
                 zeros.as.tensor->element_count != t->sizes[n->axis])
                 return ts_error_make(TS_ERR_INVALID_FILE, "channels of a quantized tensor");

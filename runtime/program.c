@@ -234,12 +234,61 @@ static void read_node(decoder *d, rt_node *n, size_t count) {
         fail(d, "fields of an object");
 }
 
+/* Rows to look at next: each stands there once. */
+typedef struct row_stack {
+    size_t *rows, count;
+    uint8_t *was_added;
+} row_stack;
+
+static void add_row(row_stack *s, size_t row) {
+    if (!s->was_added[row])
+        s->rows[s->count++] = row;
+    s->was_added[row] = 1;
+}
+
+/* The search for circles (cycles.c) goes from lists, tuples, dicts and objects to such; what an enum
+ * or packed parameters hold may not hold these in turn, or it would never be freed. Among the rows that
+ * they reach, taking away what nobody there holds, again and again, must leave nothing. */
+static void check_circles(decoder *d, size_t count) {
+    const rt_node *nodes = d->p->nodes;
+    uint32_t *holders = TS_NEW_ARRAY(d->arena, uint32_t, count + 1);
+    row_stack reached = {TS_NEW_ARRAY(d->arena, size_t, count + 1), 0,
+                         TS_NEW_ARRAY(d->arena, uint8_t, count + 1)};
+    row_stack unheld = {TS_NEW_ARRAY(d->arena, size_t, count + 1), 0,
+                        TS_NEW_ARRAY(d->arena, uint8_t, count + 1)};
+    size_t reached_count = 0, taken = 0;
+    for (size_t i = 0; i < count; i++)
+        if (nodes[i].tag == RT_TAG_CAPSULE || nodes[i].tag == RT_TAG_ENUM)
+            add_row(&reached, i);
+    for (; reached.count; reached_count++) {
+        const rt_node *n = &nodes[reached.rows[--reached.count]];
+        for (size_t k = 0; k < n->ref_count; k++)
+            if (rt_is_counted(n->refs[k])) {
+                add_row(&reached, (size_t)n->refs[k].as.i);
+                holders[n->refs[k].as.i]++;
+            }
+    }
+    for (size_t i = 0; i < count; i++)
+        if (reached.was_added[i] && !holders[i])
+            add_row(&unheld, i);
+    for (; unheld.count; taken++) {
+        const rt_node *n = &nodes[unheld.rows[--unheld.count]];
+        for (size_t k = 0; k < n->ref_count; k++)
+            if (rt_is_counted(n->refs[k]) && --holders[n->refs[k].as.i] == 0)
+                add_row(&unheld, (size_t)n->refs[k].as.i);
+    }
+    if (taken < reached_count)
+        fail(d, "constant that holds itself");
+}
+
 static void read_constants(decoder *d) {
     uint32_t count = tsm_read_count(&d->r, 2);
     d->p->nodes = TS_NEW_ARRAY(d->arena, rt_node, (size_t)count + 1);
     d->p->node_count = count;
     for (uint32_t i = 0; i < count && !d->r.failed && !d->bad; i++)
         read_node(d, &d->p->nodes[i], count);
+    if (!d->r.failed && !d->bad)
+        check_circles(d, count);
     d->p->constant_count = tsm_read_count(&d->r, 13);
     read_refs(d, count, d->p->constant_count, &d->p->constants);
 }

@@ -124,6 +124,8 @@ ts_status tsm_validate(const void *data, size_t length, const tsm_section **out_
                              "header: runtime interface: expected %d with %u-byte pointers, found "
                              "%u with %u",
                              TSM_ABI, (unsigned)sizeof(void *), h.abi, h.pointer_bytes);
+    if (h.flags)
+        return ts_error_make(TS_ERR_INVALID_FILE, "header: flags: expected 0, found %u", h.flags);
     if (h.file_bytes != length)
         return ts_error_make(TS_ERR_INVALID_FILE,
                              "header: file size: expected %llu bytes, found %llu%s",
