@@ -285,7 +285,13 @@ static void set_tensor(emitter *E, ir_value *x, index_list *ix, em v, const ast_
         value = em_check_cast(E, value, value->type->args[0]);
     bool is_tensor = value->type->kind == IR_TENSOR;
     if (!indices) {
-        em_op(E, is_tensor ? "copy_" : "fill_", node, 2, view, value);
+        ir_value *fill = is_tensor ? NULL : em_coerce(E, value, em_simple(E, IR_NUMBER), 0, node, "the value");
+        if (is_tensor) {
+            em_op(E, "copy_", node, 2, view, value);
+        } else if (fill) {
+            em_check_fits(E, view, fill, false, node);
+            em_row(E, "fill_.Scalar", node, 2, view, fill);
+        }
         return;
     }
     if (!is_tensor) {

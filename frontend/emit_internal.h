@@ -553,6 +553,8 @@ em em_operator(emitter *E, ts_str name, em_arguments *args, const ast_node *node
 ir_value *em_op(emitter *E, const char *name, const ast_node *node, size_t count, ...);
 /* A row by its full name ("prim_truth", "append.t"): operands as they are. */
 ir_value *em_row(emitter *E, const char *full_name, const ast_node *node, size_t count, ...);
+/* Raises where the number is beyond the dtype of like, a tensor or a dtype. */
+void em_check_fits(emitter *E, ir_value *like, ir_value *number, bool with_halves, const ast_node *node);
 int em_conversion_cost(emitter *E, ir_value *v, const ir_type *want, int64_t fixed_length);
 
 #endif

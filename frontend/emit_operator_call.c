@@ -38,6 +38,37 @@ static em results_of(emitter *E, ir_op *op) {
     return em_value(em_tuple_of(E, op->results, op->result_count));
 }
 
+void em_check_fits(emitter *E, ir_value *like, ir_value *number, bool with_halves, const ast_node *node) {
+    const char *row = like->type->kind == IR_TENSOR ? "prim_check_fits.like" : "prim_check_fits.dtype";
+    em_row(E, row, node, 3, like, em_cast(E, number, em_simple(E, IR_NUMBER)), ir_build_bool(&E->b, with_halves));
+}
+
+/* Operators that write a number into a dtype, which it must fit: which operands the tensor of that dtype, the
+ * dtype and the number are; -1: none. */
+static void check_number(emitter *E, rt_op op, ir_value *const *operands, const ast_node *node) {
+    static const struct { rt_op op; int like, dtype, number; bool with_halves; } rows[] = {
+        {OP_fill__Scalar, 0, -1, 1, true},         {OP_fill_Scalar, 0, -1, 1, true},
+        {OP_fill_diagonal_, 0, -1, 1, true},       {OP_masked_fill_Scalar, 0, -1, 2, true},
+        {OP_masked_fill__Scalar, 0, -1, 2, true},  {OP_index_fill_int_Scalar, 0, -1, 3, true},
+        {OP_index_fill__int_Scalar, 0, -1, 3, true}, {OP_scatter_value, 0, -1, 3, true},
+        {OP_scatter__value, 0, -1, 3, true},       {OP_full, -1, 2, 1, false},
+        {OP_scalar_tensor, -1, 1, 0, false},       {OP_full_like, 0, 2, 1, false},
+        {OP_new_full, 0, 3, 2, false},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        if (rows[i].op != op)
+            continue;
+        ir_value *dtype = rows[i].dtype >= 0 ? operands[rows[i].dtype] : NULL;
+        while (dtype && dtype->def && dtype->def->opcode == IR_OP_CAST)
+            dtype = dtype->def->operands[0];
+        ir_value *like = dtype && dtype->type->kind == IR_INT ? dtype
+                         : rows[i].like >= 0 && (!dtype || dtype->type->kind == IR_NONE) ? operands[rows[i].like]
+                                                                                        : NULL;
+        if (like)
+            em_check_fits(E, like, operands[rows[i].number], rows[i].with_halves, node);
+    }
+}
+
 static em build(emitter *E, em_candidate *c, const em_arguments *args, ir_value *const *values,
                 const ast_node *node) {
     ir_value *operands[EM_MAX_PARAMETERS];
@@ -95,6 +126,7 @@ static em build(emitter *E, em_candidate *c, const em_arguments *args, ir_value 
         op->function = f;
         return em_value(op->results[0]);
     }
+    check_number(E, c->op, operands, node);
     return results_of(E, ir_build_core(&E->b, c->op, operands, c->count));
 }
 
@@ -298,7 +330,8 @@ em em_operator(emitter *E, ts_str name, em_arguments *args, const ast_node *node
         em r = em_operator(E, pure, args, node);
         if (r.kind != EM_VALUE)
             return r;
-        return em_value(em_op(E, "copy_", node, 2, values[0], r.value));
+        return em_row(E, "prim_check_result", node, 2, values[0], r.value)
+                   ? em_value(em_op(E, "copy_", node, 2, values[0], r.value)) : em_error();
     }
     if (refuse(E, name, list, count, values, args, node))
         return em_error();

@@ -11,7 +11,7 @@ em_arguments em_arguments_without(emitter *E, const em_arguments *args, size_t a
 
 static bool store_out(emitter *E, ir_value *out, ir_value *value, const ast_node *node) {
     ir_value *size = em_op(E, "size", node, 1, value);
-    return size && em_op(E, "resize_", node, 2, out, size) && em_op(E, "copy_", node, 2, out, value);
+    return size && em_row(E, "prim_check_result", node, 2, out, value) && em_op(E, "resize_", node, 2, out, size) && em_op(E, "copy_", node, 2, out, value);
 }
 
 /* out=(a, b), or in an archive values=a, indices=b: outs[] for the results in their order. */

@@ -56,12 +56,36 @@ static bool raises_by_shape_only(const ir_op *op) {
     return op->result_count > 0;
 }
 
+/* A check that cannot fail, as far as dtypes and numbers are known. */
+static bool surely_passes(const ir_op *op) {
+    const ir_type *t = op->operands[0]->type;
+    if (op->core == OP_prim_check_result) {
+        rt_dtype to = t->dtype, from = op->operands[1]->type->dtype;
+        return to != RT_DTYPE_UNKNOWN && from != RT_DTYPE_UNKNOWN && rt_dtype_can_hold(to, from);
+    }
+    if (op->core != OP_prim_check_fits_like && op->core != OP_prim_check_fits_dtype)
+        return false;
+    int64_t number = RT_DTYPE_UNKNOWN;
+    rt_dtype dtype = t->kind == IR_TENSOR ? t->dtype
+                     : ir_const_int(op->operands[0], &number) ? (rt_dtype)number : RT_DTYPE_UNKNOWN;
+    const ir_value *v = op->operands[1];
+    while (v->def && v->def->opcode == IR_OP_CAST)
+        v = v->def->operands[0];
+    rt_value c;
+    if (dtype == RT_DTYPE_UNKNOWN)
+        return false;
+    if (ir_const_value(v, &c))
+        return rt_number_fits(c, dtype);
+    return dtype == RT_bool || dtype == RT_float64 || dtype == RT_complex128 || v->type->kind == IR_BOOL ||
+           (v->type->kind == IR_INT && (dtype == RT_int64 || rt_dtype_is_float(dtype)) && dtype != RT_float16);
+}
+
 uint32_t ir_column_effects(const ir_op *op) {
     uint32_t column = rt_op_get(op->core)->effects;
     const ir_schema *schema = ir_schema_of(op->block->function->module, op->core);
     if ((column & (EFFECT_STATE | EFFECT_RANDOM)) && is_evaluating(op, schema))
         column &= ~(uint32_t)(EFFECT_STATE | EFFECT_RANDOM);
-    if ((column & EFFECT_RAISES) && raises_by_shape_only(op))
+    if ((column & EFFECT_RAISES) && (raises_by_shape_only(op) || surely_passes(op)))
         column &= ~(uint32_t)EFFECT_RAISES;
     return column;
 }

@@ -295,6 +295,9 @@ static ts_status store_leaves(rt_value v, const rt_tensor *t, int dim, char **at
     if (dim != t->rank)
         return ts_raise("ValueError", "expected sequence of length %lld at dim %d (got a number)",
                         (long long)t->sizes[dim], dim);
+    if (rt_dtype_is_integral(dtype) && !rt_number_fits(v, dtype))
+        return ts_raise("RuntimeError", "value cannot be converted to type %s without overflow",
+                        rt_dtype_name(dtype));
     if (rt_dtype_is_complex(dtype))
         rt_store_complex(dtype, *at, rt_as_complex(v));
     else if (v.tag == RT_TAG_FLOAT)

@@ -86,6 +86,11 @@ rt_dtype rt_dtype_promote(rt_dtype a, rt_dtype b) {
     return size_a > size_b ? a : b;
 }
 
+bool rt_dtype_can_hold(rt_dtype to, rt_dtype from) {
+    char a = rt_dtype_category(to), b = rt_dtype_category(from);
+    return a == 'q' || b == 'q' || category_rank(b) <= category_rank(a);
+}
+
 rt_dtype rt_dtype_real(rt_dtype dtype) {
     switch ((int)dtype) {
     case RT_complex32: return RT_float16;

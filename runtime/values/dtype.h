@@ -54,6 +54,8 @@ bool rt_dtype_is_complex(rt_dtype dtype);
 bool rt_dtype_is_integral(rt_dtype dtype); /* integer, not bool */
 /* PyTorch's promote_types. */
 rt_dtype rt_dtype_promote(rt_dtype a, rt_dtype b);
+/* Whether a result of dtype from may be written to dtype to: PyTorch's can_cast. */
+bool rt_dtype_can_hold(rt_dtype to, rt_dtype from);
 /* float32 for complex64, and so on; itself for what is not complex. */
 rt_dtype rt_dtype_real(rt_dtype dtype);
 rt_dtype rt_dtype_complex(rt_dtype dtype); /* complex64 for float32, ... */

@@ -111,6 +111,9 @@ void rt_store_complex(rt_dtype dtype, void *data, rt_complex128 value);
 /* 0-d tensor from a number (bool, int, float, complex); dtype RT_DTYPE_UNKNOWN: the number's own
  * (bool, int64, float32 for a float: PyTorch's default dtype, complex64). */
 ts_status rt_tensor_from_number(rt_value number, rt_dtype dtype, rt_tensor **out) TS_WARN_UNUSED;
+/* Whether PyTorch takes the number for an element of the dtype: whole numbers within its range (an
+ * unsigned one takes those below zero, too, and wraps), finite ones within that of floats. */
+bool rt_number_fits(rt_value number, rt_dtype dtype);
 /* .item() of a one-element tensor. */
 ts_status rt_tensor_item(const rt_tensor *t, rt_value *out) TS_WARN_UNUSED;
 

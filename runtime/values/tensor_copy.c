@@ -272,6 +272,40 @@ ts_status rt_tensor_from_number(rt_value number, rt_dtype dtype, rt_tensor **out
     return NULL;
 }
 
+static bool double_fits(double f, rt_dtype dtype) {
+    double most;
+    switch (dtype) {
+    case RT_float16: most = 65504; break;
+    case RT_bfloat16: most = 0x1.fep127; break;
+    case RT_float32: most = 0x1.fffffep127; break;
+    case RT_float64: return true;
+    default: return f >= -0x1p63 && f <= 0x1p63 && rt_number_fits(rt_int(f >= 0x1p63 ? INT64_MAX : (int64_t)f), dtype);
+    }
+    return f - f != 0.0 || (f >= -most && f <= most);
+}
+
+bool rt_number_fits(rt_value number, rt_dtype dtype) {
+    if (dtype == RT_DTYPE_UNKNOWN || dtype == RT_bool || rt_dtype_category(dtype) == 'q')
+        return true;
+    if (number.tag == RT_TAG_COMPLEX) {
+        double re = number.as.complex->re, im = number.as.complex->im;
+        if (!rt_dtype_is_complex(dtype))
+            return im == 0.0 && double_fits(re, dtype);
+        return double_fits(re, rt_dtype_real(dtype)) && double_fits(im, rt_dtype_real(dtype));
+    }
+    if (number.tag == RT_TAG_FLOAT)
+        return double_fits(number.as.f, rt_dtype_real(dtype));
+    int64_t i = number.as.i;
+    switch (rt_dtype_real(dtype)) {
+    case RT_uint8: return i >= -UINT8_MAX && i <= UINT8_MAX;
+    case RT_int8: return i >= INT8_MIN && i <= INT8_MAX;
+    case RT_int16: return i >= INT16_MIN && i <= INT16_MAX;
+    case RT_int32: return i >= INT32_MIN && i <= INT32_MAX;
+    case RT_int64: return true;
+    default: return double_fits((double)i, rt_dtype_real(dtype));
+    }
+}
+
 ts_status rt_tensor_item(const rt_tensor *t, rt_value *out) {
     *out = rt_none();
     if (t->element_count != 1)
