@@ -152,7 +152,7 @@ static bool expand_power(simplifier *s, ir_op *op) {
     if (!same_known_type(x, r) || !rt_dtype_is_float(x->type->dtype))
         return false;
     ir_builder b = pass_before(s->m, op);
-    if (n == 2 || n == 3) {
+    if (n == 2 || (n == 3 && x->type->dtype != RT_float16)) { /* a cube of halves is rounded once */
         made = product(s, &b, x, x, r);
         if (made && n == 3)
             made = product(s, &b, made, x, r);

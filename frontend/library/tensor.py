@@ -409,6 +409,8 @@ def glu(self: Tensor, dim: int = -1) -> Tensor:
     if torch.size(self, dim) % 2 != 0:
         raise RuntimeError(f"Halving dimension must be even, but dimension {dim} is size {torch.size(self, dim)}")
     a, b = torch.chunk(self, 2, dim)
+    if self.dtype == torch.float16 or self.dtype == torch.bfloat16:  # one kernel, rounded once
+        return torch.to(torch.to(a, torch.float32) * torch.sigmoid(torch.to(b, torch.float32)), self.dtype)
     return a * torch.sigmoid(b)
 
 
@@ -614,10 +616,15 @@ def ger(self: Tensor, vec2: Tensor) -> Tensor:
 def addr(self: Tensor, vec1: Tensor, vec2: Tensor, *, beta: number = 1, alpha: number = 1) -> Tensor:
     product = outer(vec1, vec2)
     if self.dtype == torch.bool and vec1.dtype == torch.bool and vec2.dtype == torch.bool:
+        product = outer(vec1, vec2)
         if not bool(alpha):
             product = torch.zeros_like(product)
         return torch.logical_or(product, self) if bool(beta) else torch.logical_or(product, torch.zeros_like(self))
-    product = torch.mul(product, alpha)
+    if vec1.dtype == torch.float16 or vec1.dtype == torch.bfloat16:  # numbers are rounded, and each step
+        scale = torch.full([], alpha, dtype=vec1.dtype)
+        product = outer(torch.mul(vec1, scale), vec2)
+        return product if beta == 0 else torch.add(torch.mul(self, torch.full([], beta, dtype=vec1.dtype)), product)
+    product = torch.mul(outer(vec1, vec2), alpha)
     if beta == 0:
         return product
     return torch.add(torch.mul(self, beta), product)
@@ -1072,8 +1079,11 @@ def _log_softmax(self: Tensor, dim: int, half_to_float: bool) -> Tensor:
 
 
 def _softmax_backward_data(grad_output: Tensor, output: Tensor, dim: int, input_dtype: int) -> Tensor:
-    product = grad_output * output
-    return torch.to(product - output * torch.sum(product, [dim], True), input_dtype)
+    grad, result = grad_output, output
+    if result.dtype == torch.float16 or result.dtype == torch.bfloat16:  # one kernel, rounded once
+        grad, result = torch.to(grad, torch.float32), torch.to(result, torch.float32)
+    product = grad * result
+    return torch.to(product - result * torch.sum(product, [dim], True), input_dtype)
 
 
 def native_dropout_backward(grad_output: Tensor, mask: Tensor, scale: float) -> Tensor:

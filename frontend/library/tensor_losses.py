@@ -14,6 +14,13 @@ def _reduce_loss(loss: Tensor, reduction: int) -> Tensor:
     return loss
 
 
+def _rounded(number: float, like: Tensor) -> float:
+    """The number as a tensor of 16-bit floats holds it: PyTorch's kernels are of either kind, steps in that dtype or in float32."""
+    if like.dtype == torch.float16 or like.dtype == torch.bfloat16:
+        return float(torch.full([], number, dtype=like.dtype))
+    return number
+
+
 def mse_loss(self: Tensor, target: Tensor, reduction: int = 1) -> Tensor:
     d = self - target
     return _reduce_loss(d * d, reduction)
@@ -23,20 +30,32 @@ def l1_loss(self: Tensor, target: Tensor, reduction: int = 1) -> Tensor:
     return _reduce_loss(torch.abs(self - target), reduction)
 
 
+def _smooth_l1(d: Tensor, beta: float, knee: float) -> Tensor:
+    return torch.where(d < beta, 0.5 * d * d / knee, d - 0.5 * beta)
+
+
 def smooth_l1_loss(self: Tensor, target: Tensor, reduction: int = 1, beta: float = 1.0) -> Tensor:
     if beta < 0:
         raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
-    d = torch.abs(self - target)
     if beta == 0.0:
-        return _reduce_loss(d, reduction)
-    return _reduce_loss(torch.where(d < beta, 0.5 * d * d / beta, d - 0.5 * beta), reduction)
+        return l1_loss(self, target, reduction)
+    if self.dtype == torch.bfloat16 and target.dtype == torch.bfloat16:
+        d = torch.abs(torch.to(self, torch.float32) - torch.to(target, torch.float32))
+        return _reduce_loss(torch.to(_smooth_l1(d, beta, beta), torch.bfloat16), reduction)
+    return _reduce_loss(_smooth_l1(torch.abs(self - target), beta, _rounded(beta, self)), reduction)
+
+
+def _huber(d: Tensor, delta: float, slope: float) -> Tensor:
+    return torch.where(d < delta, 0.5 * d * d, slope * (d - 0.5 * delta))
 
 
 def huber_loss(self: Tensor, target: Tensor, reduction: int = 1, delta: float = 1.0) -> Tensor:
     if delta <= 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
-    d = torch.abs(self - target)
-    return _reduce_loss(torch.where(d < delta, 0.5 * d * d, delta * (d - 0.5 * delta)), reduction)
+    if self.dtype == torch.float16 and target.dtype == torch.float16:
+        d = torch.abs(torch.to(self, torch.float32) - torch.to(target, torch.float32))
+        return _reduce_loss(torch.to(_huber(d, delta, delta), torch.float16), reduction)
+    return _reduce_loss(_huber(torch.abs(self - target), delta, _rounded(delta, self)), reduction)
 
 
 def soft_margin_loss(self: Tensor, target: Tensor, reduction: int = 1) -> Tensor:

@@ -9,10 +9,9 @@ from torch import Tensor
 def mvlgamma(self: Tensor, p: int) -> Tensor:
     """log of the multivariate gamma function: its product over (1 - j) / 2."""
     x = self if torch.is_floating_point(self) else torch.to(self, 6)
-    total = torch.full_like(x, 0.25 * p * (p - 1) * math.log(math.pi))
-    for j in range(p):
-        total = total + torch.lgamma(x - 0.5 * j)
-    return total
+    halves = torch.arange(0.5 * (1 - p), 0.5, 0.5, dtype=x.dtype)
+    logs = torch.lgamma(torch.unsqueeze(x, -1) + halves)
+    return torch.sum(logs, [-1]) + 0.25 * p * (p - 1) * math.log(math.pi)
 
 
 def special_multigammaln(self: Tensor, p: int) -> Tensor:
@@ -30,6 +29,8 @@ def special_entr(self: Tensor) -> Tensor:
 def special_ndtr(self: Tensor) -> Tensor:
     """The normal distribution function, from erf in the middle and erfc in the tails."""
     x = (self if torch.is_floating_point(self) else torch.to(self, 6)) * math.sqrt(0.5)
+    if x.dtype == torch.float16 or x.dtype == torch.bfloat16:  # PyTorch's own steps, each rounded
+        return (1 + torch.erf(x)) * 0.5
     tail = 0.5 * torch.erfc(torch.abs(x))
     return torch.where(torch.abs(x) < math.sqrt(0.5), 0.5 + 0.5 * torch.erf(x), torch.where(x > 0, 1 - tail, tail))
 

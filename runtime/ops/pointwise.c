@@ -61,7 +61,17 @@ static void fill_block(rt_work work, block_memory *block, int64_t n) {
         }
 }
 
-static void load_number(rt_work work, rt_dtype common, rt_value v, block_memory *block) {
+/* PyTorch's kernels of 16-bit floats multiply and divide by a number as it is (their opmath); for
+ * the others it becomes an element of the common dtype first. */
+static bool reads_number_whole(const rt_pw_kernel *kernel, int at) {
+    if (kernel == &rt_pw_lerp)
+        return at == 2;
+    return at == 1 && (kernel == &rt_pw_mul || kernel == &rt_pw_div ||
+                       kernel == &rt_pw_div_floor || kernel == &rt_pw_div_trunc);
+}
+
+static void load_number(rt_work work, rt_dtype common, rt_value v, bool is_whole,
+                        block_memory *block) {
     unsigned char element[16];
     switch (v.tag) {
     case RT_TAG_COMPLEX:
@@ -74,7 +84,7 @@ static void load_number(rt_work work, rt_dtype common, rt_value v, block_memory 
         rt_store_int(common, element, rt_as_int(v));
         break;
     }
-    if (work == RT_WORK_FLOAT && common != RT_float32) /* opmath: numbers are not rounded */
+    if (is_whole && rt_dtype_is_short(common))
         block->f[0] = (float)rt_as_double(v);
     else
         rt_load_block(work, common, (const char *)element, 0, 1, block);
@@ -83,9 +93,7 @@ static void load_number(rt_work work, rt_dtype common, rt_value v, block_memory 
 
 static void round_block(rt_dtype common, block_memory *block, int64_t n) {
     for (int64_t i = 0; i < n; i++)
-        block->f[i] = common == RT_float16
-                          ? rt_half_to_float(rt_half_from_float(block->f[i]))
-                          : rt_bfloat16_to_float(rt_bfloat16_from_float(block->f[i]));
+        block->f[i] = rt_round_short(common, block->f[i]);
 }
 
 static const void *load_operand(rt_work work, rt_dtype common, operand *o, int64_t n) {
@@ -192,13 +200,14 @@ ts_status rt_pw_run(rt_pw_call *call, rt_value *out) {
         if (v.tag == RT_TAG_TENSOR) {
             operands[p].dtype = rt_dtype_of(v.as.tensor);
             operands[p].is_direct = is_work_dtype(work, operands[p].dtype);
-            operands[p].round_to = (common == RT_float16 || common == RT_bfloat16) &&
-                                   operands[p].dtype != common && operands[p].dtype != RT_bool;
+            bool is_number = v.as.tensor->rank == 0 && reads_number_whole(call->kernel, p);
+            operands[p].round_to = rt_dtype_is_short(common) && operands[p].dtype != common &&
+                                   operands[p].dtype != RT_bool && !is_number;
             slot[p] = loop.operand_count;
             rt_loop_add(&loop, v.as.tensor);
         } else {
             operands[p].is_constant = true;
-            load_number(work, common, v, &blocks[p]);
+            load_number(work, common, v, reads_number_whole(call->kernel, p), &blocks[p]);
             slot[p] = 0;
         }
     }

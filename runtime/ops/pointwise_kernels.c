@@ -9,9 +9,36 @@
 
 /* ---- reals, twice ---- */
 
+/* x as an element of the common dtype holds it: between two steps of some kernels PyTorch keeps
+ * 16-bit floats in their own dtype. */
+static float storedf(float x, const rt_pw_params *p) { return rt_round_short(p->dtype, x); }
+static double stored(double x, const rt_pw_params *p) {
+    (void)p;
+    return x;
+}
+
+/* The next element of the common dtype, from x towards y. */
+static float next_elementf(float x, float y, const rt_pw_params *p) {
+    bool is_half = p->dtype == RT_float16;
+    if (!rt_dtype_is_short(p->dtype) || x != x || y != y || x == y)
+        return nextafterf(x, y);
+    uint16_t bits = is_half ? rt_half_from_float(x) : rt_bfloat16_from_float(x);
+    if (x == 0)
+        bits = y > 0 ? 1 : 0x8001;
+    else
+        bits = (uint16_t)((x < y) == (x > 0) ? bits + 1 : bits - 1);
+    return is_half ? rt_half_to_float(bits) : rt_bfloat16_to_float(bits);
+}
+static double next_element(double x, double y, const rt_pw_params *p) {
+    (void)p;
+    return nextafter(x, y);
+}
+
 #define REAL_HELPERS(T, name_logit, name_clip, name_floor_div, name_mod, name_max, f_log, f_fmod,  \
-                     f_floor, f_copysign)                                                          \
-    static T name_logit(T x) { return f_log(x / ((T)1 - x)); }                                     \
+                     f_floor, f_copysign, f_stored)                                                \
+    static T name_logit(T x, const rt_pw_params *p) {                                              \
+        return f_log(f_stored(x / f_stored((T)1 - x, p), p));                                      \
+    }                                                                                              \
     static T name_clip(T x, T low, T high) {                                                       \
         if (x != x)                                                                                \
             return x;                                                                              \
@@ -38,8 +65,9 @@
     }                                                                                              \
     static T name_max(T a, T b) { return a != a || a > b ? a : b; }
 
-REAL_HELPERS(float, logitf, clipf, floor_divf, py_modf, maxnanf, logf, fmodf, floorf, copysignf)
-REAL_HELPERS(double, logit, clip, floor_div, py_mod, maxnan, log, fmod, floor, copysign)
+REAL_HELPERS(float, logitf, clipf, floor_divf, py_modf, maxnanf, logf, fmodf, floorf, copysignf,
+             storedf)
+REAL_HELPERS(double, logit, clip, floor_div, py_mod, maxnan, log, fmod, floor, copysign, stored)
 
 #define BLOCK_HEAD(T)                                                                              \
     T *restrict out = v_out;                                                                       \

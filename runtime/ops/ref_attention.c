@@ -44,14 +44,32 @@ static ts_status repeat_heads(const rt_tensor *t, int64_t heads, rt_value *out) 
     return status;
 }
 
-static void soften(double *row, int64_t n) {
+/* exp(row - its largest), and their sum. */
+static double exponentials(double *row, int64_t n) {
     double top = -INFINITY, sum = 0;
     for (int64_t i = 0; i < n; i++)
         top = row[i] > top || isnan(row[i]) ? row[i] : top;
     for (int64_t i = 0; i < n; i++)
         sum += row[i] = top == -INFINITY ? 0 : exp(row[i] - top);
+    return sum;
+}
+
+static void round_all(rt_dtype dtype, double *x, int64_t n) {
     for (int64_t i = 0; i < n; i++)
-        row[i] = sum == 0 ? 0 : row[i] / sum; /* a row that is masked away gives zeros */
+        x[i] = (double)rt_round_short(dtype, (float)x[i]);
+}
+
+static void divide_all(double *x, int64_t n, double by) {
+    for (int64_t i = 0; i < n; i++)
+        x[i] = by == 0 ? 0 : x[i] / by; /* a row that is masked away gives zeros */
+}
+
+/* PyTorch's fused kernel (batches of heads, one width) rounds the exponentials to 16-bit floats and
+ * divides by their sum after the product with v; elsewhere it rounds the result alone. */
+static bool rounds_exponentials(const rt_tensor *q, const rt_tensor *k, const rt_tensor *v,
+                                double dropout) {
+    return rt_dtype_is_short((rt_dtype)q->dtype) && q->rank == 4 && k->rank == 4 && v->rank == 4 &&
+           q->sizes[3] == v->sizes[3] && dropout == 0;
 }
 
 static ts_status attend(rt_context *context, const rt_tensor *q, const rt_tensor *k,
@@ -99,6 +117,10 @@ static ts_status attend(rt_context *context, const rt_tensor *q, const rt_tensor
     if (!status && dropout > 0)
         status = rt_generator_of(context, rt_none(), &g);
     bool bool_mask = mask && mask->dtype == RT_bool;
+    bool is_rounded = rounds_exponentials(q, k, v, dropout);
+    double *sums = rt_new_doubles(l);
+    if (!status && !sums)
+        status = ts_no_memory();
     for (int64_t b = 0; b < batches && !status; b++) {
         status = rt_gemm(RT_WORK_DOUBLE, l, s, e, (rt_matrix){data[0] + b * l * e, e, 1},
                          (rt_matrix){data[1] + b * s * e, 1, e}, scores, s, false);
@@ -116,13 +138,19 @@ static ts_status attend(rt_context *context, const rt_tensor *q, const rt_tensor
                 else if (m)
                     row[j] += m[j];
             }
-            soften(row, s);
+            sums[i] = exponentials(row, s);
+            if (is_rounded)
+                round_all((rt_dtype)q->dtype, row, s);
+            else
+                divide_all(row, s, sums[i]);
             for (int64_t j = 0; g && j < s; j++)
                 row[j] = rt_uniform_double(g) < 1 - dropout ? row[j] / (1 - dropout) : 0;
         }
         status = rt_gemm(RT_WORK_DOUBLE, l, width, s, (rt_matrix){scores, s, 1},
                          (rt_matrix){data[2] + b * s * width, width, 1}, y + b * l * width, width,
                          false);
+        for (int64_t i = 0; i < l && is_rounded && !status; i++)
+            divide_all(y + (b * l + i) * width, width, sums[i]);
     }
     if (!status)
         status = rt_from_doubles(y, (rt_dtype)q->dtype, sizes, rank + 2, out);
@@ -130,6 +158,7 @@ static ts_status attend(rt_context *context, const rt_tensor *q, const rt_tensor
         rt_tensor_release(wide[i]);
         free(data[i]);
     }
+    free(sums);
     free(scores);
     free(y);
     return status;

@@ -95,16 +95,17 @@ static ts_status arange(rt_value start, rt_value end, rt_value step, rt_value dt
     rt_dtype dtype = rt_as_dtype(dtype_value, any_float || is_closed ? RT_float32 : RT_int64);
     double a = rt_as_double(start), b = rt_as_double(end), by = rt_as_double(step);
     if (by == 0)
-        return ts_raise("RuntimeError", "step must be nonzero");
+        return ts_raise("ValueError", "step must be nonzero");
     if (!isfinite(a) || !isfinite(b))
         return ts_raise("RuntimeError", "unsupported range: %g -> %g", a, b);
     if ((by > 0 && a > b) || (by < 0 && a < b))
         return ts_raise("RuntimeError",
                         "upper bound and lower bound inconsistent with step sign");
     double count = is_closed ? floor((b - a) / by) + 1 : ceil((b - a) / by);
-    bool ints = !any_float && rt_dtype_category(dtype) == 'i';
-    if (ints && !is_closed) {
+    if (dtype == RT_int64 && !is_closed) { /* counted in whole numbers, floats cut first */
         int64_t s = rt_as_int(step), span = rt_as_int(end) - rt_as_int(start);
+        if (s == 0)
+            return ts_raise("ValueError", "step must be nonzero");
         count = (double)(s > 0 ? (span + s - 1) / s : (span + s + 1) / s);
     }
     if (count < 0 || count > 1e15)
@@ -131,6 +132,13 @@ KERNEL(arange_step) { return arange(args[0], args[1], args[2], args[3], false, o
 KERNEL(range) { return arange(args[0], args[1], rt_int(1), args[2], true, outs); }
 KERNEL(range_step) { return arange(args[0], args[1], args[2], args[3], true, outs); }
 
+/* The number of the dtype next to x. */
+static double rounded(rt_dtype dtype, double x) {
+    uint64_t cell;
+    rt_store_double(dtype, &cell, x);
+    return rt_load_double(dtype, &cell);
+}
+
 /* Both halves are counted from their own end, as PyTorch does, so that the ends are exact. */
 static ts_status spaced(const rt_value *args, rt_value dtype_value, bool is_log, double base,
                         rt_value *out) {
@@ -150,16 +158,23 @@ static ts_status spaced(const rt_value *args, rt_value dtype_value, bool is_log,
         b.re = (double)rt_as_int(args[1]);
     }
     double count = n > 1 ? (double)(n - 1) : 1;
-    rt_complex128 step = {(b.re - a.re) / count, (b.im - a.im) / count};
-    if (dtype == RT_float32) { /* the step is rounded to the dtype first */
-        step.re = (float)((float)b.re - (float)a.re) / (float)count;
+    bool floats = rt_dtype_category(dtype) == 'f';
+    if (floats) { /* the ends are numbers of the dtype, and so is the step */
+        a.re = rounded(dtype, a.re);
+        b.re = rounded(dtype, b.re);
+        count = rounded(dtype, count);
     }
+    rt_complex128 step = {(b.re - a.re) / count, (b.im - a.im) / count};
+    if (floats)
+        step.re = rounded(dtype, rounded(dtype, b.re - a.re) / count);
     for (int64_t i = 0; i < n; i++) {
         bool from_start = i < n / 2 || n == 1;
         double k = from_start ? (double)i : -(double)(n - 1 - i);
         rt_complex128 base_point = from_start ? a : b;
         rt_complex128 v = {base_point.re + step.re * k, base_point.im + step.im * k};
-        if (ints && !is_log) /* PyTorch's own loop is compiled to this: 6.999.. would be cut to 6 */
+        if (rt_dtype_is_short(dtype)) /* 16-bit floats are rounded at every step */
+            v.re = base_point.re + rounded(dtype, step.re * rounded(dtype, k));
+        else if (!is_complex && !is_log) /* PyTorch's own loop is: 6.999.. would be cut to 6 */
             v.re = fma(step.re, k, base_point.re);
         if (is_log && v.im == 0)
             v.re = pow(base, v.re);

@@ -54,6 +54,31 @@ static void log_softmax_lane(rt_lane *lane) {
         out[i] = x[i] - shift;
 }
 
+/* The two kernels that PyTorch has in steps of 16-bit floats: sums are float32, what it stores
+ * between the steps is rounded. param: the dtype. */
+static void short_softmax_lane(rt_lane *lane) {
+    const double *x = lane->in;
+    double *out = lane->out, top = lane_max(lane), sum = 0;
+    for (int64_t i = 0; i < lane->n; i++) {
+        double e = exp(x[i] - top);
+        out[i] = (double)rt_round_short((rt_dtype)lane->param, (float)e);
+        sum += e;
+    }
+    for (int64_t i = 0; i < lane->n; i++)
+        out[i] /= sum;
+}
+
+static void short_log_softmax_lane(rt_lane *lane) {
+    const double *x = lane->in;
+    rt_dtype dtype = (rt_dtype)lane->param;
+    double *out = lane->out, top = lane_max(lane), sum = 0;
+    for (int64_t i = 0; i < lane->n; i++)
+        sum += exp(x[i] - top);
+    float log_sum = rt_round_short(dtype, logf(rt_round_short(dtype, (float)sum)));
+    for (int64_t i = 0; i < lane->n; i++)
+        out[i] = x[i] - top - (double)log_sum;
+}
+
 /* A lane of -inf alone gives zeros where softmax gives NaN. */
 static void safe_softmax_lane(rt_lane *lane) {
     if (lane_max(lane) == -INF) {
@@ -67,9 +92,20 @@ static void safe_softmax_lane(rt_lane *lane) {
 
 static ts_status softmax_of(const rt_value *args, rt_dtype dtype, const char *name,
                             rt_lane_function function, rt_value *outs) {
+    rt_tensor *in;
+    int dim;
     if (!rt_dtype_is_float(dtype))
         return rt_not_implemented(name, dtype);
-    return along(args[0], args[1], dtype, function, outs);
+    TS_TRY(rt_need_tensor(args[0], &in));
+    TS_TRY(rt_wrap_dim(args[1].as.i, in->rank, &dim));
+    bool is_last = dim >= in->rank - 1;
+    if (rt_dtype_is_short(dtype) && function == softmax_lane && !is_last)
+        function = short_softmax_lane;
+    if (rt_dtype_is_short(dtype) && function == log_softmax_lane && is_last)
+        function = short_log_softmax_lane;
+    rt_lane_call call = {.in = in, .dim = dim, .work = lane_work(dtype), .function = function,
+                         .dtype = dtype, .param = (double)dtype};
+    return rt_lanes(&call, outs, NULL);
 }
 
 static rt_dtype asked_dtype(const rt_value *args, int at) {

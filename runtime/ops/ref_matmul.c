@@ -240,30 +240,39 @@ KERNEL(baddbmm) {
                         args[4], outs);
 }
 
-/* The sum over the batch is one product with the batch beside k: [m, b*k] [b*k, n]. */
+/* The i-th matrix of a batch; where there is none, one of no elements with its rows and columns. */
+static ts_status matrix_of(const rt_tensor *batch, int64_t i, int empty_dim, rt_tensor **out) {
+    int64_t sizes[2] = {batch->sizes[1], batch->sizes[2]};
+    if (batch->sizes[0] == 0)
+        sizes[empty_dim] = 0;
+    return rt_tensor_alias(batch, i * batch->strides[0], sizes, batch->strides + 1, 2, out);
+}
+
+/* Product after product, as PyTorch adds them: 16-bit sums are rounded after each. */
 KERNEL(addbmm) {
     const rt_tensor *a = tensor_at(args, 1), *b = tensor_at(args, 2);
     TS_TRY(same_batch(a, b));
-    rt_tensor *view, *left = NULL, *right = NULL, *flat_a = NULL, *flat_b = NULL;
-    int64_t sizes[3] = {a->sizes[1], a->sizes[0], a->sizes[2]};
-    int64_t strides[3] = {a->strides[1], a->strides[0], a->strides[2]};
-    TS_TRY(rt_tensor_alias(a, 0, sizes, strides, 3, &view));
-    ts_status status = rt_tensor_contiguous(view, &left);
-    rt_tensor_release(view);
+    ts_status status = NULL;
+    rt_value sum = args[0], beta = args[3];
+    int64_t count = a->sizes[0] ? a->sizes[0] : 1; /* none at all: a product with k = 0 */
+    for (int64_t i = 0; i < count && !status; i++) {
+        rt_tensor *left = NULL, *right = NULL;
+        rt_value next;
+        status = matrix_of(a, i, 1, &left);
+        if (!status)
+            status = matrix_of(b, i, 0, &right);
+        if (!status)
+            status = multiply_add(sum.as.tensor, left, right, beta, args[4], &next);
+        rt_tensor_release(left);
+        rt_tensor_release(right);
+        if (i > 0)
+            rt_tensor_release(sum.as.tensor);
+        if (!status)
+            sum = next;
+        beta = rt_int(1);
+    }
     if (!status)
-        status = rt_tensor_contiguous(args[2].as.tensor, &right);
-    int64_t k = a->sizes[0] * a->sizes[2];
-    if (!status)
-        status = rt_tensor_alias(left, 0, (int64_t[]){a->sizes[1], k}, (int64_t[]){k, 1}, 2, &flat_a);
-    if (!status)
-        status = rt_tensor_alias(right, 0, (int64_t[]){k, b->sizes[2]},
-                                 (int64_t[]){b->sizes[2], 1}, 2, &flat_b);
-    if (!status)
-        status = multiply_add(tensor_at(args, 0), flat_a, flat_b, args[3], args[4], outs);
-    rt_tensor_release(left);
-    rt_tensor_release(right);
-    rt_tensor_release(flat_a);
-    rt_tensor_release(flat_b);
+        *outs = sum;
     return status;
 }
 
@@ -302,6 +311,8 @@ KERNEL(bilinear) {
         n *= sizes[d] = x1->sizes[d];
     }
     sizes[x1->rank - 1] = o_size;
+    rt_dtype dtype = (rt_dtype)x1->dtype;
+    bool is_short = rt_dtype_is_short(dtype);
     double *a = NULL, *b = NULL, *c = NULL, *bias_data = NULL;
     double *t = rt_new_doubles(n * j_size), *y = rt_new_doubles(n * o_size);
     ts_status status = t && y ? rt_doubles(x1, &a) : ts_no_memory();
@@ -314,11 +325,15 @@ KERNEL(bilinear) {
     for (int64_t o = 0; o < o_size && !status; o++) {
         status = rt_gemm(RT_WORK_DOUBLE, n, j_size, i_size, (rt_matrix){a, i_size, 1},
                          (rt_matrix){c + o * i_size * j_size, j_size, 1}, t, j_size, false);
+        for (int64_t i = 0; i < n * j_size && is_short; i++) /* a tensor between two products */
+            t[i] = (double)rt_round_short(dtype, (float)t[i]);
         for (int64_t r = 0; r < n && !status; r++) {
-            double sum = bias_data ? bias_data[o] : 0;
+            double sum = 0;
             for (int64_t j = 0; j < j_size; j++)
                 sum += t[r * j_size + j] * b[r * j_size + j];
-            y[r * o_size + o] = sum;
+            if (is_short)
+                sum = (double)rt_round_short(dtype, (float)sum);
+            y[r * o_size + o] = sum + (bias_data ? bias_data[o] : 0);
         }
     }
     if (!status)

@@ -38,6 +38,11 @@ static void update_running(const rt_tensor *running, int64_t c, double value, do
     rt_store_double(dtype, at, (1 - momentum) * rt_load_double(dtype, at) + momentum * value);
 }
 
+/* The value as an element of x holds it, if that has 16 bits. */
+static double element_of(const rt_tensor *x, double value) {
+    return rt_dtype_is_short((rt_dtype)x->dtype) ? (double)rt_round_short((rt_dtype)x->dtype, (float)value) : value;
+}
+
 typedef struct batch_norm {
     const rt_tensor *x, *weight, *bias, *mean, *var;
     bool training;
@@ -87,11 +92,17 @@ static ts_status run_batch_norm(const batch_norm *b, rt_value *out, rt_value *sa
                 double count = (double)(samples * l);
                 mean_sum += mu;
                 var_sum += count > 1 ? sigma2 * count / (count - 1) : NAN;
+                if (x->dtype == RT_bfloat16) /* PyTorch keeps the sum of squares in it too */
+                    sigma2 = element_of(x, element_of(x, sigma2 * count) / count);
             } else {
                 mu = mean[ch];
                 sigma2 = var[ch];
             }
             double inv = 1 / sqrt(sigma2 + b->eps);
+            if (b->training) { /* the batch's are tensors of x's dtype */
+                mu = element_of(x, mu);
+                inv = element_of(x, inv);
+            }
             double scale = inv * (w ? w[ch] : 1), shift = v ? v[ch] : 0;
             for (int64_t s = 0; s < samples; s++)
                 for (int64_t i = 0; i < l; i++) {

@@ -190,7 +190,7 @@ KERNEL(div_mode) {
         rt_promotion_add(&promotion, args[0]);
         rt_promotion_add(&promotion, args[1]);
         rt_dtype common = rt_promotion_result(&promotion);
-        if (common != RT_float16 && common != RT_bfloat16)
+        if (!rt_dtype_is_short(common))
             return rt_pw_simple(&rt_pw_div_trunc, args, 2, outs);
         rt_value quotient; /* the quotient is rounded before it is truncated */
         TS_TRY(rt_pw_simple(&rt_pw_div, args, 2, &quotient));
@@ -200,6 +200,16 @@ KERNEL(div_mode) {
     }
     return ts_raise("RuntimeError", "div expected rounding_mode to be one of None, 'trunc', or "
                                     "'floor'");
+}
+
+/* x^3 and x^-2 of bfloat16, whose square PyTorch rounds. */
+static ts_status power_of_square(rt_value base, double exponent, rt_value *out) {
+    rt_value operands[2] = {rt_none(), base};
+    TS_TRY(rt_pw_simple(&rt_pw_square, &base, 1, &operands[0]));
+    ts_status status = exponent == 3 ? rt_pw_simple(&rt_pw_mul, operands, 2, out)
+                                     : rt_pw_simple(&rt_pw_reciprocal, operands, 1, out);
+    rt_release(operands[0]);
+    return status;
 }
 
 KERNEL(pow) {
@@ -214,6 +224,8 @@ KERNEL(pow) {
             return rt_pw_simple(&rt_pw_square, args, 1, outs);
         if (is_real && is_float && e == 0.5)
             return rt_pw_simple(&rt_pw_sqrt, args, 1, outs);
+        if (is_real && (e == 3 || e == -2) && has_dtype(base, RT_bfloat16))
+            return power_of_square(base, e, outs);
     }
     return rt_pw_simple(&rt_pw_pow, args, 2, outs);
 }

@@ -251,10 +251,15 @@ static ts_status adaptive(const rt_value *args, int dims, bool is_max, rt_value 
             continue;
         }
         double sum = 0;
+        /* PyTorch's sum of 16-bit floats is one of them here; one window is its mean operator. */
+        bool is_rounded = dims == 3 && l_out > 1 && rt_dtype_is_short((rt_dtype)x->dtype);
         for (int64_t z = low[0]; z < low[0] + p.kernel[0]; z++)
             for (int64_t y = low[1]; y < low[1] + p.kernel[1]; y++)
-                for (int64_t w = low[2]; w < low[2] + p.kernel[2]; w++)
+                for (int64_t w = low[2]; w < low[2] + p.kernel[2]; w++) {
                     sum += plane[(z * p.in[1] + y) * p.in[2] + w];
+                    if (is_rounded)
+                        sum = (double)rt_round_short((rt_dtype)x->dtype, (float)sum);
+                }
         out[at] = sum / (double)volume(p.kernel);
     }
     if (!status)

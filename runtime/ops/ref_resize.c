@@ -67,6 +67,14 @@ static void round_to_bytes(double *x, int64_t count, int bits) {
     }
 }
 
+/* PyTorch's kernels keep the weights of 16-bit images in their dtype, but for bilinear ones. */
+static void round_weights(rt_resize_taps *t, rt_dtype dtype, bool is_linear, int64_t out) {
+    for (int64_t i = 0; i < out * t->width; i++)
+        t->weight[i] = (double)rt_round_short(dtype, (float)t->weight[i]);
+    for (int64_t o = 0; o < out && is_linear; o++)
+        t->weight[2 * o] = (double)rt_round_short(dtype, 1 - (float)t->weight[2 * o + 1]);
+}
+
 typedef struct request {
     rt_resize_filter filter;
     int dims;
@@ -111,6 +119,9 @@ static ts_status resize(const rt_tensor *x, const request *r, rt_value *result) 
             rt_resize_fill(t, r->filter, x->dtype == RT_float64, in, out, r->align, r->scale[d]);
         else
             status = ts_no_memory();
+        bool is_linear = r->filter == RT_RESIZE_LINEAR;
+        if (!status && rt_dtype_is_short((rt_dtype)x->dtype) && !(is_linear && r->dims == 2))
+            round_weights(t, (rt_dtype)x->dtype, is_linear, out);
         if (is_bytes && !status)
             bits[d] = weights_to_integers(t, out);
     }

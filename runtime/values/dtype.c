@@ -159,3 +159,12 @@ uint16_t rt_bfloat16_from_float(float value) {
         return 0x7fc0;
     return (uint16_t)((u + 0x7fffu + ((u >> 16) & 1u)) >> 16);
 }
+
+bool rt_dtype_is_short(rt_dtype dtype) { return dtype == RT_float16 || dtype == RT_bfloat16; }
+
+float rt_round_short(rt_dtype dtype, float value) {
+    if (!rt_dtype_is_short(dtype))
+        return value;
+    return dtype == RT_float16 ? rt_half_to_float(rt_half_from_float(value))
+                               : rt_bfloat16_to_float(rt_bfloat16_from_float(value));
+}

@@ -65,5 +65,8 @@ float rt_half_to_float(uint16_t bits);
 uint16_t rt_half_from_float(float value);
 float rt_bfloat16_to_float(uint16_t bits);
 uint16_t rt_bfloat16_from_float(float value);
+bool rt_dtype_is_short(rt_dtype dtype); /* one of the two */
+/* The value as an element of a 16-bit dtype holds it; itself for any other dtype. */
+float rt_round_short(rt_dtype dtype, float value);
 
 #endif

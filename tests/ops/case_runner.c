@@ -8,7 +8,7 @@
  * and evaluated as IR (trailing defaults may be left out). Right: its results, or the exception;
  * after => what the first argument is then.
  * Values: dtype[sizes]{elements}, numbers (1+2j for complex), 'text', True, False, None, cpu, lists
- * [a, b], tuples (a, b), dicts {'k': v}. Floats agree to a relative 2e-6 (16-bit ones to 1e-2). The
+ * [a, b], tuples (a, b), dicts {'k': v}. Floats agree to a relative 2e-6 (16-bit ones exactly). The
  * inference rule of an operator is asked too: what it claims of the results must hold.
  * Random numbers begin as after torch.manual_seed(0).
  *

@@ -156,7 +156,7 @@ static bool same_tensors(const rt_tensor *a, const rt_tensor *b) {
         if (a->sizes[d] != b->sizes[d])
             return false;
     bool is_exact = rt_dtype_category(dtype) == 'i' || rt_dtype_category(dtype) == 'b';
-    double tolerance = rt_dtype_size(dtype) == 2 ? 1e-2 : 2e-6;
+    double tolerance = 2e-6;
     rt_cursor x, y;
     rt_cursor_start(&y, b);
     for (rt_cursor_start(&x, a); x.left > 0; rt_cursor_next(&x), rt_cursor_next(&y)) {
