@@ -20,6 +20,7 @@ typedef struct folder {
     ir_function *f;
     pass_alias *alias; /* made when first asked; the set of values only shrinks meanwhile */
     uint64_t work;
+    bool has_gradients; /* a gradient is asked for, perhaps of a constant */
 } folder;
 
 static bool is_constant_operand(const ir_value *v) {
@@ -158,6 +159,27 @@ static bool fits_budget(folder *fo, const ir_op *op) {
     return true;
 }
 
+static bool wants_gradient(const ir_value *v) {
+    rt_value c;
+    return ir_const_value(v, &c) && c.tag == RT_TAG_TENSOR && c.as.tensor->requires_grad;
+}
+
+/* Of a parameter that nothing writes: folded, a gradient would not find its way back to it. */
+static bool leads_to_parameter(const folder *fo, const ir_op *op) {
+    const ir_type *t = op->results[0]->type;
+    if (!fo->has_gradients || (t->kind != IR_TENSOR && t->kind != IR_LIST && t->kind != IR_ANY))
+        return false;
+    for (size_t i = 0; i < op->operand_count; i++) {
+        const ir_op *list = op->operands[i]->def;
+        if (wants_gradient(op->operands[i]))
+            return true;
+        for (size_t k = 0; list->opcode == IR_OP_LIST && k < list->operand_count; k++)
+            if (wants_gradient(list->operands[k]))
+                return true;
+    }
+    return false;
+}
+
 /* The result may become one constant for all runs. */
 static bool may_be_shared(folder *fo, const ir_value *r) {
     if (!ir_type_is_mutable(r->type))
@@ -198,7 +220,8 @@ static bool is_foldable(folder *fo, const ir_op *op) {
         return false;
     if (fo->ctx->fold_op_budget && fo->work > fo->ctx->fold_op_budget)
         return false;
-    return may_be_shared(fo, op->results[0]) && fits_budget(fo, op);
+    return !leads_to_parameter(fo, op) && /* all operands are constants by now */
+           may_be_shared(fo, op->results[0]) && fits_budget(fo, op);
 }
 
 static const ir_type *constant_type(ir_module *m, rt_value v, const ir_type *declared) {
@@ -474,7 +497,7 @@ static ts_status fold_op(folder *fo, ir_op *op) {
 
 ts_status pass_fold_constants(pass_context *ctx, ir_module *m) {
     for (ir_function *f = m->functions; f; f = f->next) {
-        folder fo = {.ctx = ctx, .m = m, .f = f};
+        folder fo = {.ctx = ctx, .m = m, .f = f, .has_gradients = pass_asks_for_gradients(f->body)};
         pass_op_list ops = pass_collect(ctx, f);
         for (size_t i = 0; i < ops.count; i++)
             if (pass_is_linked(ops.items[i]))

@@ -231,24 +231,12 @@ static size_t last_position(const pass_options *o) {
     return last;
 }
 
-static bool asks_for_gradients(const ir_block *b) {
-    for (const ir_op *op = b->first; op; op = op->next) {
-        if (op->opcode == IR_OP_CORE && (ts_str_is(rt_op_name(op->core), "autograd_grad") ||
-                                         ts_str_is(rt_op_name(op->core), "backward")))
-            return true;
-        for (size_t i = 0; i < op->region_count; i++)
-            if (asks_for_gradients(op->regions[i]))
-                return true;
-    }
-    return false;
-}
-
 /* Gradients are made of straight code of known types: without optimisation, too. */
 static size_t needed_for_gradients(const ir_module *m) {
     size_t count = sizeof order / sizeof order[0];
     bool any = false;
     for (const ir_function *f = m->functions; f && !any; f = f->next)
-        any = asks_for_gradients(f->body);
+        any = pass_asks_for_gradients(f->body);
     for (size_t i = 0; any && i < count; i++)
         if (strcmp(order[i], "differentiate") == 0)
             for (; i < count; i++)

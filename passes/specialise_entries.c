@@ -51,22 +51,6 @@ static ir_value *usual_value(ir_builder *b, const ir_function *f, size_t i, cons
                                              : ir_build_bool(b, f->defaults[i].as.i != 0);
 }
 
-static bool is_op(const ir_op *op, const char *name) {
-    return op->opcode == IR_OP_CORE && ts_str_is(rt_op_name(op->core), name);
-}
-
-/* Gradients are of straight code. */
-static bool asks_for_gradients(const ir_block *b) {
-    for (const ir_op *op = b->first; op; op = op->next) {
-        if (is_op(op, "autograd_grad") || is_op(op, "backward"))
-            return true;
-        for (size_t i = 0; i < op->region_count; i++)
-            if (asks_for_gradients(op->regions[i]))
-                return true;
-    }
-    return false;
-}
-
 /* The path of one plan: an IF before the builder's place whose first region is a copy of the body. */
 static ir_op *make_path(pass_context *ctx, ir_builder *b, ir_function *f, const pass_plan *p, ir_op *first,
                         ir_op *end) {
@@ -106,7 +90,7 @@ static void specialise(pass_context *ctx, ir_module *m, ir_function *f) {
     bool *is_default = TS_NEW_ARRAY(ctx->scratch, bool, f->body->parameter_count + 1);
     for (size_t i = 0; i < f->body->parameter_count; i++)
         is_default[i] = is_special(f, i);
-    size_t copies = asks_for_gradients(f->body) ? 1 : MAX_COPIED / (operators + 1);
+    size_t copies = pass_asks_for_gradients(f->body) /* which are of straight code */ ? 1 : MAX_COPIED / (operators + 1);
     size_t count = pass_plan_inputs(ctx, m, f, copies, is_default, plans);
     ir_op *first = f->body->first, *end = f->body->last, *outer = NULL;
     ir_value *returned = end->operands[0];

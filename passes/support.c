@@ -32,6 +32,17 @@ uint32_t pass_number_values(const ir_function *f) {
     return count;
 }
 
+bool pass_asks_for_gradients(const ir_block *b) {
+    for (const ir_op *op = b->first; op; op = op->next) {
+        if (ir_is_core(op, OP_autograd_grad) || ir_is_core(op, OP_backward))
+            return true;
+        for (size_t i = 0; i < op->region_count; i++)
+            if (pass_asks_for_gradients(op->regions[i]))
+                return true;
+    }
+    return false;
+}
+
 bool pass_is_linked(const ir_op *op) {
     for (; op; op = op->block->parent)
         if (!op->block)
