@@ -278,6 +278,9 @@ em em_operator(emitter *E, ts_str name, em_arguments *args, const ast_node *node
         if (!values[i])
             return em_error();
     }
+    if (node && node->source && node->source->is_archive && !overload.length && args->count && values[0]->type->kind == IR_TENSOR)
+        name = ts_str_is(name, "index") ? TS_STR("prim_getitem") /* of x[n], with n perhaps of no dims */
+               : ts_str_is(name, "index_put_") ? TS_STR("prim_setitem_") : name;
     unwrap_traced_numbers(E, name, args, values);
     em_candidate *list = TS_NEW_ARRAY(E->arena, em_candidate, EM_MAX_CANDIDATES);
     size_t count = em_find_candidates(E, name, list);

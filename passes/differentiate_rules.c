@@ -388,9 +388,10 @@ static ir_value *shape(differ_rule *r) {
         infer(r, made);
         return made->results[0];
     }
-    if (is_op(op, "index.Tensor")) {
+    bool is_list = is_op(op, "prim_getitem.list"), is_item = is_list || is_op(op, "prim_getitem");
+    if (is_item || is_op(op, "index.Tensor")) { /* items: where ranks were never known */
         ir_value *operands[4] = {CALL1("zeros_like", x), o[1], g, ir_build_bool(r->b, true)};
-        ir_op *made = ir_build_core(r->b, rt_op_find(TS_STR("index_put")), operands, 4);
+        ir_op *made = ir_build_core(r->b, is_list ? OP_prim_setitem_list : is_item ? OP_prim_setitem : OP_index_put, operands, 4);
         infer(r, made);
         return made->results[0];
     }

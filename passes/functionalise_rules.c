@@ -56,7 +56,7 @@ static ir_value *build_typed(ir_builder *b, const char *name, ir_value *const *g
  * arguments. */
 static const char *const twins[] = {
     "index_put_", "masked_fill_", "masked_scatter_", "scatter_", "scatter_add_", "scatter_reduce_",
-    "index_add_", "index_copy_",  "index_fill_",     "index_reduce_", "put_"};
+    "prim_setitem_", "index_add_", "index_copy_",  "index_fill_",     "index_reduce_", "put_"};
 
 static rt_op twin_of(ir_module *m, rt_op core) {
     ts_str name = rt_op_name(core);

@@ -29,6 +29,7 @@ static const char *const order[] = {
     "eliminate_dead",     /* fewer writes to analyse */
     "scalar_tensors",     /* sizes as numbers */
     "infer_types",        /* functional form needs ranks and dtypes */
+    "settle_indices",     /* ranks decide what is a view, and so what a write reaches */
     "functionalise",      /* values only, from here on */
     "}",
     "{",
@@ -40,6 +41,7 @@ static const char *const order[] = {
     "replace_aggregates",
     "eliminate_dead",
     "infer_types",
+    "?settle_indices",
     "?functionalise", /* what was opened may write into tensors of its own */
     "}",
     "eliminate_common",

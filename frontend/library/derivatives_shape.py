@@ -256,6 +256,13 @@ def d_index_put(grad: Tensor, indices: List[Optional[Tensor]], values: Tensor, a
     return own, torch.sum_to_size(torch.index(grad, indices), torch.size(values))
 
 
+def d_setitem(grad: Tensor, indices: List[Optional[Tensor]], values: Tensor, accumulate: bool) -> Tuple[Tensor, Tensor]:
+    own = grad
+    if not accumulate:
+        own = torch.prim_setitem(grad, indices, torch.zeros_like(values), False)
+    return own, torch.sum_to_size(torch.prim_getitem(grad, indices), torch.size(values))
+
+
 def d_masked_select(grad: Tensor, self: Tensor, mask: Tensor) -> Tensor:
     both = torch.broadcast_tensors([self, mask])
     wide = torch.masked_scatter(torch.zeros_like(both[0]), both[1], grad)

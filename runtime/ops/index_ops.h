@@ -29,6 +29,11 @@ ts_status rt_index_list(const rt_tensor *index, int64_t size, int dim,
 ts_status rt_nonzero(const rt_tensor *t, int64_t **out, int64_t *out_count) TS_WARN_UNUSED;
 /* A copy of self that a kernel then changes in place. */
 ts_status rt_fresh_copy(rt_value self, rt_tensor **out) TS_WARN_UNUSED;
+/* Whether a 0-d tensor among the indices (a mask; with selects an integer, too) wants rt_index_view first. */
+bool rt_has_zero_dim_index(rt_value list, bool selects);
+/* self as such indices leave it, and the indices that are left; both the caller's. */
+ts_status rt_index_view(const rt_tensor *self, rt_value list, bool selects, rt_tensor **out_view,
+                        rt_value *out_list) TS_WARN_UNUSED;
 /* Ends a kernel that made *result: gives it out, or releases it on an error. */
 static inline ts_status rt_give(ts_status status, rt_tensor *result, rt_value *out) {
     if (status)

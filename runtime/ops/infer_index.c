@@ -16,64 +16,87 @@ static rt_dim *unknown_dims(const rt_infer_context *ic, int rank) {
     return dims;
 }
 
-RULE(index) {
-    const rt_fact *self = &args[0], *list = &args[1];
+/* What indices leave of self: a 0-d mask adds a dimension, a 0-d integer, where it selects, takes one. */
+typedef struct indexed {
+    rt_dim dims[RT_MAX_RANK];
+    bool is_indexed[RT_MAX_RANK];
+    int rank, dim;
+} indexed;
+
+static bool take_zero_dim(indexed *x, bool is_mask) {
+    if (is_mask ? x->rank >= RT_MAX_RANK || x->dim > x->rank : x->dim >= x->rank)
+        return false;
+    int moved = x->rank - x->dim;
+    rt_dim *at = x->dims + x->dim;
+    if (is_mask) {
+        memmove(at + 1, at, (size_t)moved * sizeof *at);
+        *at = 1;
+    } else {
+        memmove(at, at + 1, (size_t)(moved - 1) * sizeof *at);
+    }
+    x->rank += is_mask ? 1 : -1;
+    return true;
+}
+
+static ts_status index_rule(const rt_infer_context *ic, const rt_fact *self, const rt_fact *list, bool selects,
+                            rt_fact *outs) {
     outs[0] = rt_fact_tensor(rt_fact_tensor_dtype(self), -1, NULL);
     if (!rt_fact_has_shape(self) || list->kind != RT_FACT_LIST || !list->count_known ||
         (list->count && !list->items))
         return NULL;
     rt_dim *shape = rt_new_dims(ic, 0);
-    int shape_rank = 0, dim = 0, first = -1, last = -1, indexed = 0;
-    bool is_indexed[RT_MAX_RANK] = {false};
+    int shape_rank = 0, first = -1, last = -1, count = 0;
+    indexed x = {.rank = self->rank};
+    for (int d = 0; d < self->rank; d++)
+        x.dims[d] = self->dims[d];
     for (size_t i = 0; i < list->count; i++) {
         const rt_fact *index = &list->items[i];
         if (index->kind == RT_FACT_NONE) {
-            dim++;
+            x.dim++;
             continue;
         }
         if (!rt_fact_has_shape(index) || index->dtype == RT_DTYPE_UNKNOWN)
             return NULL;
         bool is_mask = index->dtype == RT_bool || index->dtype == RT_uint8;
-        int taken = is_mask ? index->rank : 1;
-        if (taken == 0)
-            return NULL;
-        if (dim + taken > self->rank)
-            return ts_raise("IndexError", "too many indices for tensor of dimension %d",
-                            self->rank);
+        bool is_zero_dim = index->rank == 0 && (is_mask || selects);
+        int taken = is_mask && index->rank ? index->rank : 1;
+        if ((is_zero_dim && !take_zero_dim(&x, is_mask)) || (is_zero_dim && !is_mask ? 0 : x.dim + taken) > x.rank)
+            return ts_raise("IndexError", "too many indices for tensor of dimension %d", self->rank);
+        if (is_zero_dim && !is_mask)
+            continue;
         /* a mask counts as vectors of unknown length */
         TS_TRY(rt_fact_broadcast(ic, shape, shape_rank, is_mask ? unknown_dims(ic, 1) : index->dims,
                                  is_mask ? 1 : index->rank, &shape, &shape_rank));
         for (int d = 0; d < taken; d++) {
             if (first < 0)
-                first = dim;
-            last = dim;
-            indexed++;
-            is_indexed[dim++] = true;
+                first = x.dim;
+            last = x.dim;
+            count++;
+            x.is_indexed[x.dim++] = true;
         }
     }
-    if (indexed == 0) {
-        shaped_like(self, rt_fact_tensor_dtype(self), outs);
-        return NULL;
-    }
-    bool is_adjacent = last - first + 1 == indexed;
-    int rank = self->rank - indexed + shape_rank, at = 0;
+    bool is_adjacent = last - first + 1 == count;
+    int rank = x.rank - count + shape_rank, at = 0;
     if (rank > RT_MAX_RANK)
         return NULL;
     rt_dim *dims = rt_new_dims(ic, rank);
-    int before = is_adjacent ? first : 0, seen = 0;
-    for (int d = 0; d <= self->rank; d++) {
+    int before = count && is_adjacent ? first : 0, seen = 0;
+    for (int d = 0; d <= x.rank; d++) {
         if (seen == before && at == before)
             for (int s = 0; s < shape_rank; s++)
                 dims[at++] = shape[s];
-        if (d == self->rank || is_indexed[d])
+        if (d == x.rank || x.is_indexed[d])
             continue;
-        dims[at++] = self->dims[d];
+        dims[at++] = x.dims[d];
         seen++;
     }
     outs[0].rank = rank;
     outs[0].dims = dims;
     return NULL;
 }
+
+RULE(index) { return index_rule(ic, &args[0], &args[1], false, outs); }
+RULE(getitem) { return index_rule(ic, &args[0], &args[1], true, outs); }
 
 RULE(nonzero) {
     rt_dim *dims = unknown_dims(ic, 2);

@@ -238,8 +238,6 @@ static ts_status plan_lists(index_plan *plan, const rt_tensor *self, rt_value li
         rt_tensor *index = items[i].as.tensor;
         rt_dtype dtype = rt_dtype_of(index);
         if (dtype == RT_bool || dtype == RT_uint8) {
-            if (index->rank == 0)
-                return ts_error_make(TS_ERR_UNSUPPORTED, "a 0-d boolean tensor as an index");
             TS_TRY(plan_mask(plan, self, index, &dim));
         } else if (!rt_dtype_is_integral(dtype)) {
             return ts_raise("IndexError",
@@ -392,16 +390,15 @@ static bool has_no_index(rt_value list) {
     return true;
 }
 
-KERNEL(index) {
-    rt_tensor *self, *result;
+static ts_status take_by(const rt_tensor *self, rt_value indices, rt_value *outs) {
+    rt_tensor *result;
     index_plan plan;
-    TS_TRY(rt_need_tensor(args[0], &self));
-    if (has_no_index(args[1])) {
+    if (has_no_index(indices)) {
         TS_TRY(rt_tensor_alias(self, 0, self->sizes, self->strides, self->rank, &result));
         outs[0] = rt_from_tensor(result);
         return NULL;
     }
-    ts_status status = plan_make(&plan, self, args[1]);
+    ts_status status = plan_make(&plan, self, indices);
     if (!status)
         status = rt_tensor_make(rt_dtype_of(self), plan.sizes, plan.rank, &result);
     if (!status) {
@@ -413,11 +410,33 @@ KERNEL(index) {
     return status;
 }
 
+KERNEL(index) {
+    rt_tensor *self, *view;
+    rt_value list;
+    TS_TRY(rt_need_tensor(args[0], &self));
+    if (!rt_has_zero_dim_index(args[1], false))
+        return take_by(self, args[1], outs);
+    TS_TRY(rt_index_view(self, args[1], false, &view, &list));
+    ts_status status = take_by(view, list, outs);
+    rt_tensor_release(view);
+    rt_release(list);
+    return status;
+}
+
 static ts_status put_at(rt_tensor *self, rt_value indices, rt_value values_arg, bool accumulate) {
     rt_tensor *values, *cast = NULL, *expanded = NULL, *dense = NULL;
     index_plan plan = {0};
     TS_TRY(rt_need_tensor(values_arg, &values));
     TS_TRY(rt_check_writable(self));
+    if (rt_has_zero_dim_index(indices, false)) {
+        rt_tensor *view;
+        rt_value list;
+        TS_TRY(rt_index_view(self, indices, false, &view, &list));
+        ts_status status = put_at(view, list, values_arg, accumulate);
+        rt_tensor_release(view);
+        rt_release(list);
+        return status;
+    }
     if (rt_dtype_of(values) != rt_dtype_of(self) && values->rank > 0)
         return ts_raise("RuntimeError",
                         "Index put requires the source and destination dtypes "
