@@ -13,6 +13,7 @@
 #include <string.h>
 
 enum { SUM_BLOCK = 320, WIDE_SUM_BLOCK = 512 }; /* terms: 20 KB of a panel, 64 KB of AVX-512's two */
+enum { FEW_ITEMS = 4 }; /* that a product of an unknown number of rows may have */
 
 static int64_t known_or(rt_dim d, int64_t otherwise) {
     return rt_dim_is_constant(d) ? d : otherwise;
@@ -155,6 +156,25 @@ static rt_dim even_block(const kn_kernel *k, rt_dim rows, rt_dim blocks, int til
     return kn_dim_mul(k, kn_dim_ceil_div(k, even, tile), tile);
 }
 
+/* Panels of a group so that two threads get about as many where a block of rows is all there is: near `group`,
+ * larger ones first. */
+static int64_t balanced_group(int64_t panels, int64_t group, int64_t step) {
+    int64_t best = group, least = INT64_MAX, larger = (group + step - 1) / step;
+    for (int64_t i = 0; i < 2 * larger; i++) {
+        int64_t g = i < larger ? group + i * step : group - (i + 1 - larger) * step;
+        if (g < step)
+            break;
+        int64_t groups = (panels + g - 1) / g, load = (groups + 1) / 2 * g;
+        if (20 * load <= 23 * ((panels + 1) / 2))
+            return g;
+        if (load < least) {
+            least = load;
+            best = g;
+        }
+    }
+    return best;
+}
+
 static kn_kernel one_row_of(const kn_kernel *k) {
     kn_kernel one = *k;
     one.dims[k->contraction.batch_count].size = 1;
@@ -165,7 +185,7 @@ static kn_kernel one_row_of(const kn_kernel *k) {
  * The panels of its step; 0: it has none. */
 static int64_t one_row_panels(const kn_kernel *k, const cg_target_info *target, const kn_plan *p) {
     const kn_contraction *c = &k->contraction;
-    if (rt_dim_is_constant(k->dims[c->batch_count].size) || c->left_kind != KN_LEFT_ROWS ||
+    if (rt_dim_is_constant(k->dims[c->batch_count].size) || c->left_kind != KN_LEFT_ROWS || c->has_pixel_rows ||
         !c->right_is_packed || !rt_dim_is_constant(k->dims[c->batch_count + 1].size) ||
         !rt_dim_is_constant(c->k))
         return 0;
@@ -224,8 +244,13 @@ static void make_plan(kn_kernel *k, const cg_target_info *target, kn_plan *p) {
         block = known_or(rows, 8 * p->inner);
     p->block = p->room = block;
     p->blocks = kn_dim_ceil_div(k, rows, block);
-    if (!rt_dim_is_constant(rows))
+    if (!rt_dim_is_constant(rows)) {
+        int64_t two = right_bytes / (2 * (row_bytes > 0 ? row_bytes : 1)); /* rows worth two blocks, as above */
+        two = two > 4 * p->rows ? two : 4 * p->rows;
+        if (c->right_is_packed && !p->sum_block && two < block)
+            p->blocks = kn_dim_max(k, p->blocks, kn_dim_min(k, kn_dim_ceil_div(k, rows, two), 2));
         p->block = even_block(k, rows, p->blocks, p->rows);
+    }
     if (has_lines) {
         p->block = kn_dim_mul(k, c->out_w, p->out_lines);
         p->blocks = c->has_line_dim ? 1 : kn_dim_ceil_div(k, c->out_h, p->out_lines);
@@ -240,8 +265,11 @@ static void make_plan(kn_kernel *k, const cg_target_info *target, kn_plan *p) {
                      rt_dim_is_constant(items) && items > 0 && items < 16 && panels > p->panels;
     int64_t unit = one_row_panels(k, target, p);
     bool shares_row = unit && right_bytes > 256 * 1024 && panels > unit;
-    if (may_group || p->sum_block || shares_row) {
-        int64_t steps = (panels + p->panels - 1) / p->panels, count = known_or(items, shares_row ? 1 : 16);
+    bool may_be_few = c->right_is_packed && c->left_kind != KN_LEFT_PACKED && !rt_dim_is_constant(items) &&
+                      right_bytes > 256 * 1024 && panels > p->panels;
+    if (may_group || p->sum_block || shares_row || may_be_few) {
+        int64_t steps = (panels + p->panels - 1) / p->panels;
+        int64_t count = known_or(items, shares_row ? 1 : may_be_few ? FEW_ITEMS : 16);
         int64_t most = !p->copies_left ? 16 : c->right_is_packed ? 8 : 4; /* each copies the rows */
         int64_t wanted = count > 0 && count < most ? (most + count - 1) / count : 1;
         int64_t per = (steps + wanted - 1) / wanted;
@@ -249,8 +277,10 @@ static void make_plan(kn_kernel *k, const cg_target_info *target, kn_plan *p) {
         if (p->sum_block && p->group * p->inner * KN_PANEL * 4 > 256 * 1024)
             p->group = 256 * 1024 / (p->inner * KN_PANEL * 4);
         p->group = (p->group + p->panels - 1) / p->panels * p->panels;
-        if (unit) /* whole steps of one row */
+        if (unit) /* steps of one row */
             p->group = (p->group + unit - 1) / unit * unit;
+        if (shares_row || may_be_few)
+            p->group = balanced_group(panels, p->group, p->panels);
         p->groups = (panels + p->group - 1) / p->group;
         items = kn_dim_mul(k, items, p->groups);
     }
@@ -537,7 +567,8 @@ static void emit_item(kn_emitter *e, kn_pieces *x, LLVMValueRef panel_begin, LLV
         emit_columns(e, x, &s);
         kn_loop_end(e, &loop, NULL);
     }
-    if (rt_dim_is_constant(columns)) {
+    bool has_rests = p->group * KN_PANEL % width != 0; /* each group its own */
+    if (rt_dim_is_constant(columns) && !has_rests) {
         int64_t rest = columns % width;
         if (rest == 0)
             return;
@@ -662,9 +693,10 @@ bool kn_row_items_of(kn_kernel *k, const cg_target_info *target, kn_row_items *o
         if (k->dims[d].size != 1)
             return false;
     make_plan(k, target, &p);
-    if (!rt_dim_is_constant(p.block) || !rt_dim_is_constant(p.blocks) || !rt_dim_is_constant(p.groups))
+    if (p.blocks == RT_DIM_UNKNOWN || p.block == RT_DIM_UNKNOWN || !rt_dim_is_constant(p.groups))
         return false;
-    *out = (kn_row_items){p.blocks, p.block, p.groups};
+    bool is_exact = rt_dim_is_constant(p.block) || c->left_kind == KN_LEFT_LINES;
+    *out = (kn_row_items){p.blocks, p.block, is_exact ? p.block : p.room, p.groups};
     return true;
 }
 

@@ -606,26 +606,27 @@ static void split_outer(kn_emitter *e, LLVMValueRef rest) {
     }
 }
 
-int64_t kn_items_of_line(const kn_kernel *k, int buffer, int64_t lines, int64_t step) {
+int64_t kn_items_of_line(const kn_kernel *k, int buffer, rt_dim lines, rt_dim step) {
     int line = -1;
-    if (k->contraction.is_on || k->attention.is_on || k->next || k->reduces_vector || !rt_dim_is_constant(k->work_items))
+    if (k->contraction.is_on || k->attention.is_on || k->next || k->reduces_vector)
         return 0;
     for (int d = 0; d < k->dim_count; d++) {
         if (k->dims[d].window.is_on)
             return 0;
         if (k->dims[d].role != KN_OUTER || k->dims[d].size == 1)
             continue;
-        if (line >= 0 || k->dims[d].size != lines)
+        if (line >= 0 || !kn_dim_same(k, k->dims[d].size, lines))
             return 0;
         line = d;
     }
     for (int i = 0; line >= 0 && i < k->node_count; i++) {
         const kn_node *n = &k->nodes[i];
         if (n->is_needed && n->code == KN_LOAD && n->access.buffer == buffer &&
-            (n->access.strides[line] != step || n->args[0] >= 0))
+            (!kn_dim_same(k, n->access.strides[line], step) || n->args[0] >= 0))
             return 0;
     }
-    return line >= 0 ? k->work_items / lines : 0;
+    rt_dim items = k->chunk ? kn_dim_ceil_div(k, k->dims[vector_dim(k)].size, k->chunk) : 1;
+    return line >= 0 && rt_dim_is_constant(items) ? items : 0;
 }
 
 /* Values of a nest with transcendental functions are two registers wide: their chains of dependent

@@ -108,7 +108,7 @@ void kn_emit_count(kn_emitter *e); /* sets e->count */
 
 /* Items of a nest whose one outer dim are `lines` lines, `step` elements apart, of what buffer holds: how many a
  * line has; 0: it is another nest. */
-int64_t kn_items_of_line(const kn_kernel *k, int buffer, int64_t lines, int64_t step);
+int64_t kn_items_of_line(const kn_kernel *k, int buffer, rt_dim lines, rt_dim step);
 
 /* ---- emit_llvm_reduction.c ---- */
 typedef struct kn_reduction_set {
@@ -131,19 +131,21 @@ void kn_finish_rows(kn_emitter *e, const kn_reduction_set *set, LLVMValueRef *ac
 /* ---- emit_llvm_window.c: depthwise convolution and pooling; false: a nest like others ---- */
 bool kn_plan_window(kn_kernel *k, const cg_target_info *target);
 bool kn_emit_window(kn_emitter *e);
-/* Items of a window over one image of known sizes: `chunks` of each block of `lines` output lines. */
+/* Items of a window over one image: `chunks` of each block of `lines` output lines. */
 typedef struct kn_window_items {
-    int64_t blocks, lines, chunks;
-    int64_t out_lines, taps; /* taps: lines of the window */
-    kn_window window;        /* over lines */
+    rt_dim blocks, out_lines;
+    int64_t lines, chunks;
+    int64_t taps;     /* lines of the window */
+    kn_window window; /* over lines */
 } kn_window_items;
 bool kn_window_items_of(const kn_kernel *k, const cg_target_info *target, kn_window_items *out);
 
 /* ---- emit_llvm_contraction.c ---- */
 ts_status kn_plan_contraction(kn_kernel *k, const cg_target_info *target) TS_WARN_UNUSED;
-/* Items of one product of known sizes: `groups` (of columns) of each block of `rows` rows. */
+/* Items of one product: `groups` (of columns) of each block of `rows` rows, which are `most` at most. */
 typedef struct kn_row_items {
-    int64_t blocks, rows, groups;
+    rt_dim blocks, rows, most;
+    int64_t groups;
 } kn_row_items;
 bool kn_row_items_of(kn_kernel *k, const cg_target_info *target, kn_row_items *out);
 void kn_emit_contraction(kn_emitter *e);

@@ -17,7 +17,7 @@
 
 #include <string.h>
 
-enum { MAX_TILE = 16, MAX_KERNEL = 16, MAX_END_TILES = 6, MAX_SYMBOLIC_TILE = 8, MAX_SPANNED_LINES = 4 };
+enum { MAX_TILE = 16, MAX_KERNEL = 16, MAX_END_TILES = 6, MAX_SYMBOLIC_TILE = 8, MAX_SYMBOLIC_LINES = 7, MAX_SPANNED_LINES = 4 };
 
 typedef struct window_plan {
     int reduce;           /* the reduction's node */
@@ -170,6 +170,8 @@ static bool make_plan(const kn_kernel *k, const cg_target_info *target, window_p
     /* At least sixteen items, for threads. */
     int64_t lines = p->is_symbolic ? 28 : k->dims[p->oh].size, parts = (16 + p->chunks - 1) / p->chunks;
     p->lines = (lines + parts - 1) / parts;
+    if (p->is_symbolic && p->lines > MAX_SYMBOLIC_LINES)
+        p->lines = MAX_SYMBOLIC_LINES;
     p->blocks = kn_dim_ceil_div(k, k->dims[p->oh].size, p->lines);
     p->spans = 1;
     if (rt_dim_is_constant(p->blocks) && p->blocks < MAX_SPANNED_LINES) { /* a signal: one long line */
@@ -210,12 +212,12 @@ bool kn_plan_window(kn_kernel *k, const cg_target_info *target) {
 
 bool kn_window_items_of(const kn_kernel *k, const cg_target_info *target, kn_window_items *out) {
     window_plan p;
-    if (!make_plan(k, target, &p) || p.is_symbolic || p.spans != 1)
+    if (!make_plan(k, target, &p) || p.spans != 1)
         return false;
     for (int d = 0; d < k->dim_count; d++)
         if (k->dims[d].role == KN_OUTER && d != p.oh && d != p.ow && k->dims[d].size != 1)
             return false;
-    *out = (kn_window_items){p.blocks, p.lines, p.chunks, k->dims[p.oh].size, k->dims[p.kh].size,
+    *out = (kn_window_items){p.blocks, k->dims[p.oh].size, p.lines, p.chunks, k->dims[p.kh].size,
                              k->dims[p.kh].window};
     return true;
 }

@@ -205,6 +205,10 @@ rt_dim kn_dim_max(const kn_kernel *k, rt_dim a, rt_dim b) {
     const rt_dim_algebra *g = ir_dim_algebra(k->ir);
     return g->max(g->user, a, b);
 }
+rt_dim kn_dim_min(const kn_kernel *k, rt_dim a, rt_dim b) {
+    const rt_dim_algebra *g = ir_dim_algebra(k->ir);
+    return g->min(g->user, a, b);
+}
 rt_dim kn_dim_ceil_div(const kn_kernel *k, rt_dim a, int64_t b) {
     if (rt_dim_is_constant(a))
         return (a + b - 1) / b;

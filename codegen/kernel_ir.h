@@ -104,6 +104,7 @@ typedef struct kn_contraction {
     int batch_count;  /* dims 0 .. batch_count-1 are batch, then m, then n */
     rt_dim k;         /* length of the sum, all taps together */
     kn_left_kind left_kind;
+    bool has_pixel_rows; /* ROWS that are pixels of images: one row is not to be expected */
     kn_access left;   /* strides of batch dims and m; row elements lie left_k apart */
     rt_dim left_k;
     /* CONVOLUTION, LINES, and PACKED where kernel_h > 0: m is (image, out_h, out_w) row-major, the
@@ -204,6 +205,7 @@ ts_status kn_need_sizes(kn_kernel *k, const rt_dim *sizes, size_t count, const c
 rt_dim kn_dim_add(const kn_kernel *k, rt_dim a, rt_dim b);
 rt_dim kn_dim_mul(const kn_kernel *k, rt_dim a, rt_dim b);
 rt_dim kn_dim_max(const kn_kernel *k, rt_dim a, rt_dim b);
+rt_dim kn_dim_min(const kn_kernel *k, rt_dim a, rt_dim b);
 rt_dim kn_dim_ceil_div(const kn_kernel *k, rt_dim a, int64_t b);
 bool kn_dim_same(const kn_kernel *k, rt_dim a, rt_dim b);
 

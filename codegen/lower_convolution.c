@@ -455,6 +455,7 @@ ts_status lw_convolution(lowering *l) {
     c->channels = in;
     bool interleaved = false;
     bool is_matrix = lw_product_of_pixels(l, &w) && has_rows;
+    c->has_pixel_rows = is_matrix && !(w.output[0] == 1 && w.output[1] == 1);
     if (is_matrix)
         c->left_kind = KN_LEFT_ROWS;
     else if (has_rows)

@@ -97,6 +97,8 @@ rt_dim ir_dim_fresh(ir_module *m);                     /* a symbol of its own: "
 void ir_dim_set_bounds(ir_module *m, rt_dim symbol, int64_t low, int64_t high);
 /* The range that bounds of symbols imply; INT64_MIN and INT64_MAX where there is none. */
 bool ir_dim_bounds(const ir_module *m, rt_dim d, int64_t *out_low, int64_t *out_high);
+/* What d is where each symbol is `symbol`, or what its bounds have next to that; -1: unknown, or less than 0. */
+int64_t ir_dim_estimate(const ir_module *m, rt_dim d, int64_t symbol);
 const rt_dim_algebra *ir_dim_algebra(ir_module *m);    /* normal form: equal means same handle */
 void ir_dim_print(const ir_module *m, rt_dim d, ts_buffer *out); /* 3, N, 2*N+1, N//4, ? */
 /* Which symbol a handle is, or an empty string where it is an expression. */

@@ -18,17 +18,26 @@ static uint32_t number_ops(ir_block *block, uint32_t n, int depth) {
 
 uint32_t ir_number_ops(ir_block *block) { return number_ops(block, 0, 0); }
 
-int64_t ir_buffer_bytes(const ir_type *t) {
+/* Symbols are taken for `symbol`; -1: symbols are not. */
+static int64_t bytes_of(const ir_module *m, const ir_type *t, int64_t symbol) {
     if (!ir_type_is_known_tensor(t))
         return -1;
     int64_t n = (int64_t)rt_dtype_size(t->dtype);
     for (int d = 0; d < t->rank; d++) {
-        if (!rt_dim_is_constant(t->dims[d]) || t->dims[d] < 0 ||
-            (t->dims[d] > 0 && n > INT64_MAX / 4 / t->dims[d]))
+        int64_t size = t->dims[d];
+        if (!rt_dim_is_constant(size))
+            size = symbol < 0 ? -1 : ir_dim_estimate(m, size, symbol);
+        if (size < 0 || (size > 0 && n > INT64_MAX / 4 / size))
             return -1;
-        n *= t->dims[d];
+        n *= size;
     }
     return (n + IR_BUFFER_ALIGN - 1) / IR_BUFFER_ALIGN * IR_BUFFER_ALIGN;
+}
+
+int64_t ir_buffer_bytes(const ir_type *t) { return bytes_of(NULL, t, -1); }
+
+int64_t ir_usual_bytes(const ir_module *m, const ir_type *t) {
+    return bytes_of(m, t, IR_USUAL_SIZE);
 }
 
 /* The operator of `block` in which `op` lies. */

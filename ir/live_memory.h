@@ -4,7 +4,7 @@
 
 #include "ir/ir.h"
 
-enum { IR_BUFFER_ALIGN = 64 };
+enum { IR_BUFFER_ALIGN = 64, IR_USUAL_SIZE = 224 };
 
 /* Numbers operators in the order of the text (op->number), those of kernels' bodies not. */
 uint32_t ir_number_ops(ir_block *block);
@@ -13,6 +13,8 @@ uint32_t ir_number_ops(ir_block *block);
 bool ir_last_reader(const ir_value *v, uint32_t *out_end);
 /* Of a tensor of constant size, rounded up to IR_BUFFER_ALIGN; -1 of others. */
 int64_t ir_buffer_bytes(const ir_type *t);
+/* The same as a guess: each symbol is IR_USUAL_SIZE, a side of images that networks are trained on. */
+int64_t ir_usual_bytes(const ir_module *m, const ir_type *t);
 
 typedef struct ir_live_memory {
     int64_t planned; /* bytes of the arena that plan_memory laid out */

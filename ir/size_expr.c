@@ -534,7 +534,7 @@ bool ir_dim_bounds(const ir_module *m, rt_dim d, int64_t *out_low, int64_t *out_
     return d != RT_DIM_UNKNOWN;
 }
 
-/* ---- as a tree, for those who emit code ---- */
+/* ---- as a tree, for those who emit code or estimate ---- */
 
 static rt_dim of_term(ir_module *m, const term *t) {
     polynomial p = {.count = 1, .terms = {*t}};
@@ -581,6 +581,45 @@ ir_dim_node ir_dim_get(const ir_module *m, rt_dim d) {
     e->node = node;
     e->has_node = true;
     return node;
+}
+
+/* False: unknown, or too large. */
+static bool estimate(const ir_module *m, rt_dim d, int64_t symbol, int depth, int64_t *out) {
+    ir_dim_node n = ir_dim_get(m, d);
+    int64_t a, b, low, high;
+    if (depth > MAX_DEPTH || d == RT_DIM_UNKNOWN)
+        return false;
+    if (n.kind == IR_DIM_CONST || n.kind == IR_DIM_SYMBOL) {
+        ir_dim_bounds(m, d, &low, &high);
+        *out = symbol < low ? low : symbol < high ? symbol : high;
+        return true;
+    }
+    if (!estimate(m, n.a, symbol, depth + 1, &a) || !estimate(m, n.b, symbol, depth + 1, &b))
+        return false;
+    switch (n.kind) {
+    case IR_DIM_ADD:
+        return ts_add_i64(a, b, out);
+    case IR_DIM_MUL:
+        return ts_mul_i64(a, b, out);
+    case IR_DIM_FLOORDIV:
+        *out = b > 0 ? floor_div(a, b) : 0;
+        return b > 0;
+    case IR_DIM_MAX:
+        *out = a > b ? a : b;
+        return true;
+    case IR_DIM_MIN:
+        *out = a < b ? a : b;
+        return true;
+    case IR_DIM_CONST:
+    case IR_DIM_SYMBOL:
+        break;
+    }
+    return false;
+}
+
+int64_t ir_dim_estimate(const ir_module *m, rt_dim d, int64_t symbol) {
+    int64_t value;
+    return estimate(m, d, symbol, 0, &value) && value >= 0 ? value : -1;
 }
 
 /* ---- text ---- */

@@ -4,23 +4,17 @@
  *   %z = conv2d(%y, %w, %b, ...)           =>     %z = conv2d(%x, %w', %b, ...)
  *
  * with %x : [1,C,H,W] and %g : [1,C,1,1], as in blocks that squeeze and excite. Only where the weights are
- * the smaller (MIN_RATIO) and constants, and nothing else reads %y: a pass over the image is saved.
+ * the smaller (MIN_RATIO, of an image of the usual sizes where they are not known) and constants, and nothing else reads %y: a pass over the image is saved.
  * Needs: infer_types. Keeps: types; results up to rounding (w * g is rounded where x * g was). Why here:
  * before fuse, which would make kernels of both. Cost: one walk.
  * Source of such blocks: Hu et al. 2018, Squeeze-and-Excitation Networks, section 3. */
+#include "ir/live_memory.h"
 #include "passes/alias.h"
 
 enum { MIN_RATIO = 8 };
 
 static bool is_float_image(const ir_type *t) {
     return t->kind == IR_TENSOR && t->dtype == RT_float32 && t->rank == 4 && t->dims[0] == 1;
-}
-
-static double elements(const ir_type *t) {
-    double n = 1;
-    for (int d = 0; d < t->rank; d++)
-        n *= rt_dim_is_constant(t->dims[d]) ? (double)t->dims[d] : 0;
-    return n;
 }
 
 /* Which operand of the product is a gate over the channels of the other: 0, 1, or -1. */
@@ -49,8 +43,8 @@ static bool fold(pass_context *ctx, ir_module *m, pass_alias *alias, ir_op *conv
         pass_is_written(alias, product->operands[1]) || pass_is_written(alias, conv->operands[WEIGHT]))
         return false;
     ir_value *image = product->operands[1 - gate];
-    if (w->dims[1] != image->type->dims[1] || elements(w) == 0 ||
-        elements(w) * (double)MIN_RATIO > elements(image->type))
+    if (w->dims[1] != image->type->dims[1] || ir_usual_bytes(m, w) <= 0 ||
+        ir_usual_bytes(m, w) > ir_usual_bytes(m, image->type) / MIN_RATIO)
         return false;
     ir_builder b = pass_before(m, conv);
     b.place = product->place;

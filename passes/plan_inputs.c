@@ -8,7 +8,7 @@
  * A wrong guess costs the fast path, never the result. So sizes that only probably are the same
  * (they might be 1 and be repeated) are so in the first plans and not in the last; products of one
  * row and attention with heads of 64 columns, which have kernels of their own, are tried first in
- * small bodies, as copies cost code. */
+ * small bodies, as copies cost code; and one image, which fold_gates and stream_images gain by. */
 #include "passes/plan_inputs.h"
 
 #include "passes/trial.h"
@@ -350,7 +350,7 @@ static bool set_one_row(const planner *p, const ir_module *sizes, solution *s) {
 
 /* Adds plans for the types that were guessed, the most general last: `special` ones where a kernel
  * of its own takes a size, and one without what is only likely. */
-static size_t add_plans(planner *p, pass_plan *out, bool with_special, bool with_sure) {
+static size_t add_plans(planner *p, pass_plan *out, bool with_special, bool with_image, bool with_sure) {
     solution likely, sure;
     size_t made = 0;
     pass_trial *t = p->trial;
@@ -358,12 +358,14 @@ static size_t add_plans(planner *p, pass_plan *out, bool with_special, bool with
     name_sizes(p, t);
     if (!solve(p, t, true, &likely) && !solve(p, t, false, &likely))
         return 0;
-    solution one_row = likely, head = likely;
+    solution one_row = likely, head = likely, image = likely;
     if (with_special && set_one_row(p, pass_trial_sizes(t), &one_row))
         out[made++] = plan_of(p, &one_row);
     else if (with_special &&
              set_all(p, &head, likely.count.heads, likely.count.head_count, USUAL_HEAD))
         out[made++] = plan_of(p, &head);
+    else if (with_image && set_all(p, &image, likely.count.images, likely.count.image_count, 1))
+        out[made++] = plan_of(p, &image);
     out[made++] = plan_of(p, &likely);
     if (with_sure && likely.has_likely && solve(p, t, false, &sure))
         out[made++] = plan_of(p, &sure);
@@ -376,7 +378,7 @@ static size_t add_ranks(planner *p, pass_plan *out) {
     for (int rank = 4; rank >= 2; rank--) {
         for (size_t i = 0; i < p->input_count; i++)
             p->inputs[i] = (input){.index = p->inputs[i].index, .dtype = RT_float32, .rank = rank};
-        made += add_plans(p, out + made, true, false);
+        made += add_plans(p, out + made, true, false, false);
     }
     return made;
 }
@@ -410,7 +412,7 @@ size_t pass_plan_inputs(pass_context *ctx, ir_module *m, const ir_function *f, s
         return 1;
     size_t made;
     if (free_count < p->input_count)
-        made = add_plans(p, out, copies >= 1, copies >= FEW_COPIES);
+        made = add_plans(p, out, copies >= 1, true, copies >= FEW_COPIES);
     else
         made = copies >= FEW_COPIES ? add_ranks(p, out) : 0;
     /* Where an input was only taken to be token numbers like the one before (it may be a mask of
@@ -423,6 +425,6 @@ size_t pass_plan_inputs(pass_context *ctx, ir_module *m, const ir_function *f, s
             *in = (input){.index = in->index, .dtype = RT_DTYPE_UNKNOWN, .rank = -1};
     }
     if (any_like && made && made < PASS_MAX_PLANS)
-        made += add_plans(p, out + made, false, false);
+        made += add_plans(p, out + made, false, false, false);
     return made ? made : 1;
 }

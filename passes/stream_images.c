@@ -10,8 +10,9 @@
  * and read there by the depthwise convolution; lines that the next band reads too stay. Written and read as
  * a whole such an image goes through the third level or memory twice (a MobileNet's 64 channels of 112 x 112:
  * 410 us as two kernels, 255 as a stream). The same for a depthwise convolution before a kernel that makes another
- * image of its image and takes means of lines, as before a gate of channels. Only of one image (N = 1) of known sizes
- * with its channels innermost, of MIN_BYTES or MIN_LINE_BYTES at least, that nothing else reads.
+ * image of its image and takes means of lines, as before a gate of channels. Only of one image (N = 1)
+ * with its channels innermost, of MIN_BYTES or MIN_LINE_BYTES at least (if its sizes are the usual ones, where they are not
+ * known), that nothing else reads.
  *
  * Needs: assign_layout, split_reductions. Keeps: types, results bit by bit. Cost: one walk. */
 #include "ir/kernel_form.h"
@@ -21,9 +22,9 @@
 /* 1.6 to 1.8 MB gained nothing where the second-level cache has 2 MB. */
 enum { MIN_BYTES = 2 << 20, MIN_LINE_BYTES = 1 << 19, MAX_KERNEL = 7 };
 
-static bool is_image_of(const ir_type *t, int64_t least) {
+static bool is_image_of(const ir_module *m, const ir_type *t, int64_t least) {
     return t->kind == IR_TENSOR && t->dtype == RT_float32 && t->rank == 4 && t->layout == IR_LAYOUT_CHANNELS_LAST &&
-           t->dims[0] == 1 && ir_buffer_bytes(t) >= least;
+           t->dims[0] == 1 && rt_dim_is_constant(t->dims[1]) && ir_usual_bytes(m, t) >= least;
 }
 
 static ir_op *convolution_of(const ir_op *kernel) {
@@ -108,8 +109,8 @@ static ir_op *reader_of(ir_module *m, const ir_op *first) {
         return NULL;
     const ir_value *p = second->regions[0]->parameters[v->uses[0].operand];
     bool fits = second->kernel_kind == IR_KERNEL_CONTRACTION
-                    ? is_image_of(v->type, MIN_BYTES) && makes_rows(first) && reads_by_window(second, p)
-                    : second->kernel_kind == IR_KERNEL_POINTWISE && is_image_of(v->type, MIN_LINE_BYTES) &&
+                    ? is_image_of(m, v->type, MIN_BYTES) && makes_rows(first) && reads_by_window(second, p)
+                    : second->kernel_kind == IR_KERNEL_POINTWISE && is_image_of(m, v->type, MIN_LINE_BYTES) &&
                           is_depthwise(first) && reads_by_line(m, second, p);
     return fits ? second : NULL;
 }

@@ -122,6 +122,17 @@ static void add_head(pass_trial_count *n, const rt_fact *q) {
                    q->dims[q->rank - 1]);
 }
 
+/* What stream_images and fold_gates do is for one image. */
+static void add_images(pass_trial_count *n, const rt_fact *x) {
+    if (x->kind == RT_FACT_TENSOR && x->rank == 4)
+        add_symbol(n->images, &n->image_count, sizeof n->images / sizeof *n->images, x->dims[0]);
+}
+
+static bool is_gate_of(const rt_fact *g, const rt_fact *x) {
+    return g->kind == RT_FACT_TENSOR && x->kind == RT_FACT_TENSOR && g->rank == 4 && x->rank == 4 && g->dims[2] == 1 &&
+           g->dims[3] == 1 && x->dims[2] != 1;
+}
+
 /* The rank that an operand usually has: misfits of it weigh more than those of others. */
 static void count_rank(pass_trial_count *n, const rt_fact *f, int usual, size_t weight) {
     if (f->kind == RT_FACT_TENSOR && f->rank >= 0 && f->rank != usual)
@@ -139,6 +150,11 @@ static void count_core(pass_trial *t, const ir_op *op, const rt_fact *args) {
     const rt_fact *x = &args[0];
     if (ts_str_starts_with(name, "conv") && op->operand_count > 1) {
         count_rank(n, x, args[1].rank, 8);
+        if (args[1].rank == 4 && args[1].dims[1] == 1)
+            add_images(n, x);
+    } else if (ts_str_is(name, "mul.Tensor")) {
+        if (is_gate_of(x, &args[1]) || is_gate_of(&args[1], x))
+            add_images(n, x);
     } else if (ts_str_is(name, "linear")) {
         count_rank(n, x, 2, 1);
         if (x->kind == RT_FACT_TENSOR && x->rank >= 1)

@@ -27,6 +27,8 @@ typedef struct pass_trial_count {
     size_t row_count;
     rt_dim heads[4]; /* columns of what attention compares */
     size_t head_count;
+    rt_dim images[2]; /* how many: of what depthwise convolutions and gates of channels read */
+    size_t image_count;
 } pass_trial_count;
 
 pass_trial *pass_trial_make(pass_context *ctx, ir_module *m, const ir_function *f);

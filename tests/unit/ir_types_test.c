@@ -93,6 +93,22 @@ START_TEST(sizes_have_a_normal_form) {
 }
 END_TEST
 
+START_TEST(sizes_are_estimated) {
+    const rt_dim_algebra *a = ir_dim_algebra(m);
+    rt_dim h = ir_dim_symbol(m, TS_STR("H")), few = ir_dim_symbol(m, TS_STR("F"));
+    ir_dim_set_bounds(m, few, 1, 5);
+    ck_assert_int_eq(ir_dim_estimate(m, 7, 100), 7);
+    ck_assert_int_eq(ir_dim_estimate(m, h, 100), 100);
+    ck_assert_int_eq(ir_dim_estimate(m, few, 100), 5);
+    rt_dim half = a->floordiv(a->user, a->add(a->user, h, 1), 2);
+    ck_assert_int_eq(ir_dim_estimate(m, a->mul(a->user, half, half), 100), 2500);
+    ck_assert_int_eq(ir_dim_estimate(m, a->max(a->user, half, a->mul(a->user, few, 9)), 100), 50);
+    ck_assert_int_eq(ir_dim_estimate(m, a->min(a->user, half, a->mul(a->user, few, 9)), 100), 45);
+    ck_assert_int_eq(ir_dim_estimate(m, a->sub(a->user, few, h), 100), -1);
+    ck_assert_int_eq(ir_dim_estimate(m, RT_DIM_UNKNOWN, 100), -1);
+}
+END_TEST
+
 START_TEST(schemas_parse) {
     ir_schema s;
     ts_status status = ir_schema_parse(
@@ -171,6 +187,7 @@ int main(void) {
     tcase_add_test(tests, many_functions_of_one_name);
     tcase_add_test(tests, subtypes_and_joins);
     tcase_add_test(tests, sizes_have_a_normal_form);
+    tcase_add_test(tests, sizes_are_estimated);
     tcase_add_test(tests, schemas_parse);
     tcase_add_test(tests, all_rows_parse);
     suite_add_tcase(suite, tests);

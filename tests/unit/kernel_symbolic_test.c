@@ -32,6 +32,7 @@ static const convolution_case convolution_cases[] = {
     {3, 16, 3, 3, 2, 1, 1, 1, 21, "relu"},     {5, 6, 3, 3, 1, 5, 1, 1, 0, "relu"},
     /* pixels */
     {16, 40, 1, 1, 1, 0, 1, 1, 0, "relu"},     {20, 17, 3, 3, 2, 1, 1, 1, 0, "relu"},
+    {300, 250, 1, 1, 1, 0, 1, 1, 0, "relu"},   {24, 330, 1, 1, 1, 0, 1, 1, 0, "silu"}, /* groups of columns; two blocks */
     /* by transforms: columns that are masked, an epilogue in memory, padding of 2, two vectors */
     {16, 32, 3, 3, 1, 1, 1, 1, 0, "relu"},     {33, 40, 3, 3, 1, 1, 1, 1, 0, "hardswish"},
     {24, 17, 3, 3, 1, 2, 1, 1, 0, "silu"},     {64, 96, 3, 3, 1, 0, 1, 1, 0, "relu"},
