@@ -45,6 +45,17 @@ static ir_function *function_for(fe_context *fe, fe_function *function, const rt
     return fe_function_ir(fe, function);
 }
 
+/* What a file gives to its own code was never checked by types. */
+static ts_status check_arguments(const ir_function *f, const rt_value *args, size_t count) {
+    size_t budget = FE_ARCHIVE_MAX_VISITS;
+    for (size_t i = 0; i < count && i < f->body->parameter_count; i++)
+        if (!fe_archive_value_fits(f->body->parameters[i]->type, args[i], &budget))
+            return ts_error_make(TS_ERR_INVALID_FILE,
+                                 "argument %zu of %.*s holds %s, which is not of the declared type", i,
+                                 TS_STR_ARG(f->name), rt_tag_name(args[i]));
+    return NULL;
+}
+
 ts_status fe_call_function(fe_context *fe, fe_function *function, const rt_value *args,
                            size_t count, rt_value *out) {
     *out = rt_none();
@@ -62,8 +73,10 @@ ts_status fe_call_function(fe_context *fe, fe_function *function, const rt_value
         ts_status status = fe_diagnostics_status(fe->diagnostics);
         return status ? status : ts_error_make(TS_ERR_TYPE, "%.*s has errors", TS_STR_ARG(function->name));
     }
+    TS_TRY(check_arguments(f, args, count));
     return run(fe, f, args, count, out);
 }
+
 ts_status fe_call_operator(fe_context *fe, ts_str name, const fe_value_argument *args, size_t count,
                            rt_value *out) {
     *out = rt_none();

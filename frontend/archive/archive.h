@@ -71,6 +71,10 @@ const fe_code_file *fe_torchscript_code(const fe_archive *archive, size_t *out_c
  * what was shared stays shared. */
 ts_status fe_torchscript_load(fe_archive *archive, const fe_torchscript_classes *classes,
                           fe_torchscript_objects *out) TS_WARN_UNUSED;
+/* Whether a value may be held by something of that type. budget counts visited values. Tuples take the
+ * class of the named tuple that they turn out to be. */
+bool fe_archive_value_fits(const ir_type *type, rt_value v, size_t *budget);
+enum { FE_ARCHIVE_MAX_VISITS = 1 << 26 }; /* a budget */
 /* Releases the values; the mapping goes with the last tensor. NULL is allowed. */
 void fe_torchscript_release(fe_archive *archive);
 /* The bytes of the file may leave memory until they are read again. */

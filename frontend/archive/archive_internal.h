@@ -40,8 +40,5 @@ struct fe_archive {
 ts_status fe_archive_build(fe_archive *archive, const fe_torchscript_classes *classes,
                            fe_records *records, ts_str member, fe_pickle_node *root,
                            rt_value *out) TS_WARN_UNUSED;
-/* Whether a value may be held by something of that type. budget counts visited values. Tuples take the
- * class of the named tuple that they turn out to be. */
-bool fe_archive_value_fits(const ir_type *type, rt_value v, size_t *budget);
 
 #endif

@@ -295,7 +295,7 @@ static ts_status pick(const rt_value tuple, const json_t *item, const char *key,
 
 static ts_status set_field(const ir_class *c, rt_object *object, const json_t *item, rt_value v) {
     ts_str name = {0};
-    size_t budget = (size_t)1 << 26;
+    size_t budget = FE_ARCHIVE_MAX_VISITS;
     TS_TRY(get_name(item, "name", &name));
     int64_t at = rt_class_field(&c->base, name);
     if (at < 0 || (size_t)at >= object->field_count ||

@@ -84,7 +84,7 @@ static const ir_field *find_field(const ir_class *c, ts_str name) {
 static ts_status check_type(builder *b, const node *n, ts_str owner, ts_str field,
                             const ir_type *type, rt_value v) {
     (void)b;
-    size_t budget = (size_t)1 << 26;
+    size_t budget = FE_ARCHIVE_MAX_VISITS;
     if (!type || fe_archive_value_fits(type, v, &budget))
         return NULL;
     if (budget == 0)

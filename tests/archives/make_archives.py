@@ -11,6 +11,7 @@ import sys
 import tarfile
 import warnings
 import zipfile
+from typing import Tuple
 
 import torch
 import torch.ao.quantization as tq
@@ -398,14 +399,42 @@ def odd():
     net = torch.jit.script(nn.Sequential(nn.Conv2d(1, 1, 3), nn.ReLU()).eval())
     refuse("refused_optimized", ".pt", torch.jit.optimize_for_inference(net).save, "optimize_for_inference")
 
+    def rewrite(path, change):
+        """Members for which `change` gives None go."""
+        old = zipfile.ZipFile(path)
+        members = [(m.filename, change(m.filename, old.read(m))) for m in old.infolist()]
+        with zipfile.ZipFile(path, "w") as new:
+            for name, data in members:
+                if data is not None:
+                    new.writestr(name, data)
+
     def bytecode_only(path):
         net._save_for_lite_interpreter(path)
-        old = zipfile.ZipFile(path)
-        members = [(m, old.read(m)) for m in old.infolist() if "/code/" not in m.filename]
-        with zipfile.ZipFile(path, "w") as new:
-            for m, data in members:
-                new.writestr(m.filename, data)
+        rewrite(path, lambda name, data: None if "/code/" in name else data)
     refuse("refused_bytecode", ".pt", bytecode_only, "bytecode only")
+
+    class Restores(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.n = 41
+
+        @torch.jit.export
+        def __getstate__(self):
+            return (self.n, self.training)
+
+        @torch.jit.export
+        def __setstate__(self, state: Tuple[int, bool]):
+            self.n = state[0]
+            self.training = state[1]
+
+        def forward(self, x: torch.Tensor):
+            return x + self.n
+
+    def other_state(path):
+        torch.jit.script(Restores()).save(path)
+        # (None, True) in place of (41, True): the tuple is not what __setstate__ declares
+        rewrite(path, lambda name, data: data.replace(b"K\x29", b"N") if name.endswith("/data.pkl") else data)
+    refuse("refused_state", ".pt", other_state, "__setstate__ holds tuple, which is not of the declared type")
 
 
 # ---- state dicts ----
