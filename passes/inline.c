@@ -3,8 +3,9 @@
  *   %y = call @f(%x) : T           =>   the operators of @f, %y replaced by what it returns
  *   %y = call_method.g(%o, %x)     =>   the same, where the class of %o is certain
  *
- * Callees first, so each body is final when it is copied. Functions on a cycle of calls stay calls:
- * recursion needs frames. Where an entry would become longer than ENTRY_BUDGET, functions of more
+ * From what stays (entries, and what they call for good) downwards: a body is copied as it was written,
+ * and the calls in the copy are next. So work and memory are those of the result, however deep the calls
+ * are nested. Functions on a cycle of calls stay calls: recursion needs frames. Where an entry would become longer than ENTRY_BUDGET, functions of more
  * than KEPT_SIZE operators that are called from several places stay functions in all of the module:
  * calls that double from level to level would never end. Afterwards functions that nothing can
  * reach are dropped. */
@@ -17,11 +18,13 @@ typedef struct inliner {
     pass_context *ctx;
     ir_module *m;
     bool library_too;
-    int *states; /* by function number: 0 new, 1 on the way, 2 done */
+    int *states; /* of measuring, by function number: 0 new, 1 on the way, 2 done */
     bool *recursive;
     size_t *sizes;      /* own operators, with those of calls that were or will be inlined */
     uint32_t *sites;    /* calls that name it */
+    bool is_first; /* of the two measurings */
     bool keeps_large;
+    bool *reached; /* expanded, and what it still calls too */
     size_t function_count;
     ir_function **stack;
     size_t stack_count, stack_capacity;
@@ -123,24 +126,23 @@ static void measure(inliner *in, ir_function *f, const pass_op_list *ops) {
         f->is_kept = true;
 }
 
-static void visit(inliner *in, ir_function *f, bool copy);
+static void visit(inliner *in, ir_function *f);
 
-static pass_op_list visit_callees(inliner *in, ir_function *f, bool copy) {
+static pass_op_list visit_callees(inliner *in, ir_function *f) {
     pass_op_list ops = pass_collect(in->ctx, f);
     for (size_t i = 0; i < ops.count; i++) {
-        if (!copy)
+        if (in->is_first)
             resolve_method(in, ops.items[i]);
         if (ops.items[i]->function) {
-            if (!copy)
-                in->sites[ops.items[i]->function->number]++;
-            visit(in, ops.items[i]->function, copy);
+            in->sites[ops.items[i]->function->number] += in->is_first;
+            visit(in, ops.items[i]->function);
         }
     }
     return ops;
 }
 
 /* Depth-first; who is met on the way to itself lies on a cycle, with all that stand between. */
-static void visit(inliner *in, ir_function *f, bool copy) {
+static void visit(inliner *in, ir_function *f) {
     enum { CALL_DEPTH = 2000 };
     if (in->states[f->number] == 1) {
         for (size_t i = in->stack_count; i-- > 0;) {
@@ -154,79 +156,99 @@ static void visit(inliner *in, ir_function *f, bool copy) {
         return;
     in->states[f->number] = 1;
     TS_APPEND(in->ctx->scratch, in->stack, in->stack_count, in->stack_capacity, f);
-    pass_op_list ops = visit_callees(in, f, copy);
+    pass_op_list ops = visit_callees(in, f);
     measure(in, f, &ops);
-    for (size_t i = 0; copy && i < ops.count; i++) {
-        if (may_inline(in, ops.items[i]))
-            inline_call(in, ops.items[i]);
-        else if (ops.items[i]->opcode == IR_OP_CALL && ops.items[i]->function->is_kept)
-            pass_count(in->ctx, "kept_calls", 1);
-    }
     in->stack_count--;
     in->states[f->number] = 2;
 }
 
-/* Sizes as they would become, and whether any entry's is out of bounds. */
-static bool is_too_long(inliner *in) {
-    bool too_long = false;
+static void measure_all(inliner *in) {
     in->stack_count = 0;
     for (size_t i = 0; i < in->function_count; i++)
         in->states[i] = 0;
     for (ir_function *f = in->m->functions; f; f = f->next)
-        visit(in, f, false);
+        visit(in, f);
+}
+
+/* Sizes as they will be; once more where any entry's is out of bounds. */
+static void measure_twice(inliner *in) {
+    in->is_first = true;
+    measure_all(in);
+    in->is_first = false;
     for (ir_function *f = in->m->functions; f; f = f->next)
-        too_long |= in->sizes[f->number] > ENTRY_BUDGET;
-    for (size_t i = 0; i < in->function_count; i++)
-        in->states[i] = 0;
-    return too_long;
+        in->keeps_large |= in->sizes[f->number] > ENTRY_BUDGET;
+    measure_all(in);
+}
+
+/* ---- expansion ---- */
+
+/* All calls of a function, and then those of the bodies that came in their place. */
+static void expand(inliner *in, ir_function *f) {
+    pass_op_list ops = pass_collect(in->ctx, f);
+    for (size_t i = 0; i < ops.count; i++) {
+        ir_op *op = ops.items[i];
+        if (!may_inline(in, op)) {
+            if (op->opcode == IR_OP_CALL && op->function->is_kept)
+                pass_count(in->ctx, "kept_calls", 1);
+            continue;
+        }
+        const ir_op *before = op->previous;
+        ir_block *block = op->block;
+        ir_op *after = op->next;
+        inline_call(in, op);
+        for (ir_op *copy = before ? before->next : block->first; copy != after; copy = copy->next)
+            pass_collect_op(in->ctx, copy, &ops);
+    }
 }
 
 /* ---- what nothing reaches ---- */
 
-static void mark(inliner *in, ir_function *f, bool *reached);
+static void mark(inliner *in, ir_function *f);
 
-static void mark_method(inliner *in, ts_str name, bool *reached) {
+static void mark_method(inliner *in, ts_str name) {
     for (size_t i = 0; i < in->m->class_count; i++)
         for (size_t j = 0; j < in->m->classes[i]->method_count; j++) {
             const ir_method *method = &in->m->classes[i]->methods[j];
             if (method->function && ts_str_equal(method->name, name))
-                mark(in, method->function, reached);
+                mark(in, method->function);
         }
 }
 
-static void mark(inliner *in, ir_function *f, bool *reached) {
-    if (reached[f->number])
+static void mark(inliner *in, ir_function *f) {
+    if (in->reached[f->number])
         return;
-    reached[f->number] = true;
+    in->reached[f->number] = true;
+    expand(in, f);
     pass_op_list ops = pass_collect(in->ctx, f);
     for (size_t i = 0; i < ops.count; i++) {
         if (ops.items[i]->function)
-            mark(in, ops.items[i]->function, reached);
+            mark(in, ops.items[i]->function);
         if (ops.items[i]->opcode == IR_OP_CALL_METHOD)
-            mark_method(in, ops.items[i]->name, reached);
+            mark_method(in, ops.items[i]->name);
     }
+}
+
+/* A module without entries (a test's) keeps all. */
+static void expand_reached(inliner *in) {
+    bool any_entry = false;
+    for (ir_function *f = in->m->functions; f; f = f->next)
+        any_entry |= f->is_entry;
+    for (ir_function *f = in->m->functions; f; f = f->next)
+        if (f->is_entry || !any_entry)
+            mark(in, f);
 }
 
 static void drop_unreached(inliner *in) {
     ir_module *m = in->m;
-    bool any_entry = false;
-    bool *reached = TS_NEW_ARRAY(in->ctx->scratch, bool, in->function_count);
-    for (ir_function *f = m->functions; f; f = f->next)
-        any_entry |= f->is_entry;
-    if (!any_entry)
-        return;
-    for (ir_function *f = m->functions; f; f = f->next)
-        if (f->is_entry)
-            mark(in, f, reached);
     for (size_t i = 0; i < m->class_count; i++)
         for (size_t j = 0; j < m->classes[i]->method_count; j++) {
             ir_method *method = &m->classes[i]->methods[j];
-            if (method->function && !reached[method->function->number])
+            if (method->function && !in->reached[method->function->number])
                 method->function = NULL;
         }
     for (ir_function *f = m->functions, *next; f; f = next) {
         next = f->next;
-        if (!reached[f->number]) {
+        if (!in->reached[f->number]) {
             ir_function_remove(m, f);
             pass_count(in->ctx, "dropped", 1);
         }
@@ -278,9 +300,9 @@ ts_status pass_inline_calls(pass_context *ctx, ir_module *m, bool library_too) {
     in.recursive = TS_NEW_ARRAY(ctx->scratch, bool, in.function_count);
     in.sizes = TS_NEW_ARRAY(ctx->scratch, size_t, in.function_count);
     in.sites = TS_NEW_ARRAY(ctx->scratch, uint32_t, in.function_count);
-    in.keeps_large = is_too_long(&in);
-    for (ir_function *f = m->functions; f; f = f->next)
-        visit(&in, f, true);
+    in.reached = TS_NEW_ARRAY(ctx->scratch, bool, in.function_count);
+    measure_twice(&in);
+    expand_reached(&in);
     drop_unreached(&in);
     return NULL;
 }

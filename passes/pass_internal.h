@@ -13,6 +13,8 @@ typedef struct pass_op_list {
 
 /* All operators of a function, each before those of its regions, in the order of the text. */
 pass_op_list pass_collect(pass_context *ctx, const ir_function *f);
+/* Appends one, and those of its regions. */
+void pass_collect_op(pass_context *ctx, ir_op *op, pass_op_list *out);
 bool pass_asks_for_gradients(const ir_block *b); /* somewhere in it */
 /* How many there are, regions included. */
 size_t pass_count_ops(const ir_block *block);

@@ -2,11 +2,14 @@
 #include "passes/pass_internal.h"
 
 static void collect_block(pass_context *ctx, const ir_block *b, pass_op_list *out) {
-    for (ir_op *op = b->first; op; op = op->next) {
-        TS_APPEND(ctx->scratch, out->items, out->count, out->capacity, op);
-        for (size_t i = 0; i < op->region_count; i++)
-            collect_block(ctx, op->regions[i], out);
-    }
+    for (ir_op *op = b->first; op; op = op->next)
+        pass_collect_op(ctx, op, out);
+}
+
+void pass_collect_op(pass_context *ctx, ir_op *op, pass_op_list *out) {
+    TS_APPEND(ctx->scratch, out->items, out->count, out->capacity, op);
+    for (size_t i = 0; i < op->region_count; i++)
+        collect_block(ctx, op->regions[i], out);
 }
 
 pass_op_list pass_collect(pass_context *ctx, const ir_function *f) {

@@ -91,6 +91,21 @@ def refused(folder, name, text, message, *options):
           f"status {compiled.returncode}: {compiled.stderr}")
 
 
+def compiles_within(folder, name, text, limit_bytes):
+    """The most memory that tsc has at once."""
+    path = os.path.join(folder, name + ".py")
+    with open(path, "w") as file:
+        file.write(text)
+    with open(os.path.join(folder, "err"), "w") as err:
+        process = subprocess.Popen([TSC, path, "-o", path + ".tsm", "--entry", "f"], stdout=err, stderr=err)
+        _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    check(name, process.returncode == 0, open(err.name).read())
+    found = usage.ru_maxrss * 1024
+    # Sanitizers keep what was freed, and shadows of all of it.
+    check(name, found < limit_bytes or "ASAN_OPTIONS" in os.environ, f"{found} bytes, expected below {limit_bytes}")
+
+
 def doubling_calls(levels):
     lines = [f"def f{i}(x: int) -> int:\n    return f{i + 1}(x) + f{i + 1}(x + 1)"
              for i in range(levels)]
@@ -171,6 +186,9 @@ def main():
         same_as_python(folder, "calls_in_calls", calls(400), 3)
         for method in (False, True):
             refused(folder, f"too_many_calls_{method}", calls(20000, method), "nested too deeply", "--entry", "f")
+        # Each body is copied once: 53 MB, where copying level by level took 222.
+        compiles_within(folder, "memory_of_calls", calls(900).replace("g0(x: int):\n    return x",
+                        "g0(x: int):\n    return x + x * 3 - (x // 2) * (x % 5)"), 100 << 20)
         same_as_python(folder, "tuples", doubling_tuples("x", 40), 3)
         same_as_python(folder, "constant_tuples", doubling_tuples("1", 40), 3)
         same_as_python(folder, "sum", "def f(x: int):\n    return " + "+".join(["x"] * 8000), 3,
