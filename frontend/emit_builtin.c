@@ -568,7 +568,6 @@ static em fork(emitter *E, em_arguments *args, const ast_node *node) {
 }
 
 static void assert_true(emitter *E, ir_value *test, ir_value *message, const ast_node *node) {
-    em_env before = em_env_copy(E);
     ir_op *op = ir_build_if(&E->b, test);
     ir_block *here = em_enter(E, op->regions[1]);
     ir_op *raise = ir_build_op(&E->b, IR_OP_RAISE, &message, 1, NULL, 0);
@@ -577,7 +576,6 @@ static void assert_true(emitter *E, ir_value *test, ir_value *message, const ast
     em_enter(E, op->regions[0]);
     ir_build_yield(&E->b, NULL, 0);
     em_leave(E, here);
-    E->env = before;
     (void)node;
 }
 

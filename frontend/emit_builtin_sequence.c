@@ -418,6 +418,7 @@ em em_builtin_sum(emitter *E, em_arguments *args, const ast_node *node) {
     ir_value *yields[2] = {ir_build_bool(&E->b, true), next.kind == EM_VALUE ? next.value : carried};
     ir_build_yield(&E->b, yields, 2);
     em_leave(E, here);
+    em_env_release(E, &E->env);
     E->env = saved;
     return em_value(ir_op_add_result(E->m, op, initial->type, (ts_str){0}));
 }

@@ -159,6 +159,7 @@ static void conditions(emitter *E, comprehension *c, const ast_node *part, size_
     em_enter(E, op->regions[1]);
     ir_build_yield(&E->b, NULL, 0);
     em_leave(E, here);
+    em_env_release(E, &E->env);
     E->env = saved;
 }
 
@@ -177,6 +178,7 @@ static void each(emitter *E, em item, void *user) {
         em_enter(E, op->regions[1]);
         ir_build_yield(&E->b, NULL, 0);
         em_leave(E, here);
+        em_env_release(E, &E->env);
         E->env = before;
         E->local_count = saved;
         return;

@@ -1,11 +1,20 @@
 /* frontend/emit_env.c - environments and their joins. */
 #include "frontend/emit_internal.h"
 
+static em_slot *take_slots(emitter *E) {
+    return E->spare_count ? E->spare[--E->spare_count]
+                          : TS_NEW_ARRAY(E->arena, em_slot, E->slot_count);
+}
+
 em_env em_env_copy(emitter *E) {
-    em_env copy = {.state = E->env.state};
-    copy.slots = TS_NEW_ARRAY(E->arena, em_slot, E->slot_count);
+    em_env copy = {take_slots(E), E->env.state};
     memcpy(copy.slots, E->env.slots, E->slot_count * sizeof *copy.slots);
     return copy;
+}
+
+void em_env_release(emitter *E, em_env *env) {
+    TS_APPEND(E->arena, E->spare, E->spare_count, E->spare_capacity, env->slots);
+    env->slots = NULL;
 }
 
 bool em_needed_after(const emitter *E, size_t slot, uint32_t offset) {
@@ -60,15 +69,25 @@ void em_apply_facts(emitter *E, const em_facts *facts) {
 
 /* ---- joins ---- */
 
+typedef struct yield_pair {
+    ir_value *a, *b;
+    const ir_type *type;
+    ir_value **target; /* where the result goes */
+    ts_str name;
+} yield_pair;
+
 typedef struct joiner {
     emitter *E;
     em_branch *a, *b;
-    ir_value **yields_a, **yields_b;
-    const ir_type **types;
-    ir_value ***targets; /* where the result goes */
-    ts_str *names;
+    yield_pair *pairs;
     size_t count, capacity;
+    size_t *recast; /* slots that both refined alike */
+    size_t recast_count, recast_capacity;
 } joiner;
+
+static void recast_later(joiner *j, size_t slot) {
+    TS_APPEND(j->E->arena, j->recast, j->recast_count, j->recast_capacity, slot);
+}
 
 static bool same_em(const em *x, const em *y) {
     if (x->kind != y->kind)
@@ -100,13 +119,8 @@ static void add_pair(joiner *j, ir_value *a, ir_value *b, const ir_type *type, i
     em_enter(E, j->b->block);
     b = b ? em_cast(E, b, type) : em_uninitialized(E, type);
     em_leave(E, here);
-    size_t n = j->count;
-    j->yields_a[n] = a;
-    j->yields_b[n] = b;
-    j->types[n] = type;
-    j->targets[n] = target;
-    j->names[n] = name;
-    j->count++;
+    yield_pair pair = {a, b, type, target, name};
+    TS_APPEND(E->arena, j->pairs, j->count, j->capacity, pair);
 }
 
 static ir_value *bool_in(emitter *E, ir_block *block, ir_value *v, bool otherwise) {
@@ -138,7 +152,7 @@ static void materialise(emitter *E, em_slot *s, ir_block *block) {
 }
 
 static void join_one_live(joiner *j, em_slot *live, const em_slot *before, em_slot *out,
-                          bool live_is_a, size_t slot, uint32_t end, size_t **recast) {
+                          bool live_is_a, size_t slot, uint32_t end) {
     emitter *E = j->E;
     *out = *live;
     if (!live->is_set || (before->is_set && same_em(&live->v, &before->v) &&
@@ -147,7 +161,7 @@ static void join_one_live(joiner *j, em_slot *live, const em_slot *before, em_sl
     if (live->v.kind != EM_VALUE)
         return;
     if (before->is_set && live->origin && live->origin == base_of(before)) {
-        *(*recast)++ = slot;
+        recast_later(j, slot);
         return;
     }
     if (!em_needed_after(E, slot, end)) {
@@ -172,8 +186,7 @@ static void join_one_live(joiner *j, em_slot *live, const em_slot *before, em_sl
     }
 }
 
-static void join_both(joiner *j, em_slot *a, em_slot *b, em_slot *out, size_t slot, uint32_t end,
-                      size_t **recast) {
+static void join_both(joiner *j, em_slot *a, em_slot *b, em_slot *out, size_t slot, uint32_t end) {
     emitter *E = j->E;
     *out = *a;
     if (!a->is_set && !b->is_set)
@@ -204,7 +217,7 @@ static void join_both(joiner *j, em_slot *a, em_slot *b, em_slot *out, size_t sl
         /* Not assigned, only refined: by both alike, or the knowledge ends here. */
         out->origin = base_of(a);
         if (a->v.value->type == b->v.value->type)
-            *(*recast)++ = slot;
+            recast_later(j, slot);
         else {
             out->v = em_value(out->origin);
             out->origin = NULL;
@@ -255,41 +268,47 @@ static void join_both(joiner *j, em_slot *a, em_slot *b, em_slot *out, size_t sl
     }
 }
 
+void em_branches_release(emitter *E, em_env *before, em_branch *a, em_branch *b) {
+    em_env_release(E, before);
+    em_env_release(E, &a->env);
+    em_env_release(E, &b->env);
+}
+
+static void build_yield(const joiner *j, bool is_a) {
+    ir_value **values = TS_NEW_ARRAY(j->E->arena, ir_value *, j->count + 1);
+    for (size_t i = 0; i < j->count; i++)
+        values[i] = is_a ? j->pairs[i].a : j->pairs[i].b;
+    ir_build_yield(&j->E->b, values, j->count);
+}
+
 void em_merge(emitter *E, ir_op *op, const em_env *before, em_branch *a, em_branch *b,
               uint32_t end_offset) {
-    size_t room = 2 * E->slot_count + 2;
     joiner j = {.E = E, .a = a, .b = b};
-    j.yields_a = TS_NEW_ARRAY(E->arena, ir_value *, room);
-    j.yields_b = TS_NEW_ARRAY(E->arena, ir_value *, room);
-    j.types = TS_NEW_ARRAY(E->arena, const ir_type *, room);
-    j.targets = TS_NEW_ARRAY(E->arena, ir_value **, room);
-    j.names = TS_NEW_ARRAY(E->arena, ts_str, room);
-    size_t *recast = TS_NEW_ARRAY(E->arena, size_t, E->slot_count + 1), *recast_end = recast;
-    em_env out = {.slots = TS_NEW_ARRAY(E->arena, em_slot, E->slot_count)};
+    em_env out = {.slots = take_slots(E)};
     bool dead_a = a->env.state == EM_UNREACHABLE, dead_b = b->env.state == EM_UNREACHABLE;
     for (size_t s = 0; s < E->slot_count; s++) {
         em_slot *x = &a->env.slots[s], *y = &b->env.slots[s], *o = &out.slots[s];
         if (dead_a && dead_b)
             *o = before->slots[s];
         else if (dead_a)
-            join_one_live(&j, y, &before->slots[s], o, false, s, end_offset, &recast_end);
+            join_one_live(&j, y, &before->slots[s], o, false, s, end_offset);
         else if (dead_b)
-            join_one_live(&j, x, &before->slots[s], o, true, s, end_offset, &recast_end);
+            join_one_live(&j, x, &before->slots[s], o, true, s, end_offset);
         else
-            join_both(&j, x, y, o, s, end_offset, &recast_end);
+            join_both(&j, x, y, o, s, end_offset);
     }
     out.state = dead_a ? b->env.state
                 : dead_b ? a->env.state
                 : a->env.state == EM_EXITED && b->env.state == EM_EXITED ? EM_EXITED : EM_LIVE;
     ir_block *here = em_enter(E, a->block);
-    ir_build_yield(&E->b, j.yields_a, j.count);
+    build_yield(&j, true);
     em_enter(E, b->block);
-    ir_build_yield(&E->b, j.yields_b, j.count);
+    build_yield(&j, false);
     em_leave(E, here);
     for (size_t i = 0; i < j.count; i++)
-        *j.targets[i] = ir_op_add_result(E->m, op, j.types[i], j.names[i]);
-    for (size_t *s = recast; s < recast_end; s++) {
-        em_slot *slot = &out.slots[*s];
+        *j.pairs[i].target = ir_op_add_result(E->m, op, j.pairs[i].type, j.pairs[i].name);
+    for (size_t i = 0; i < j.recast_count; i++) {
+        em_slot *slot = &out.slots[j.recast[i]];
         slot->v = em_value(em_cast(E, slot->origin, slot->v.value->type));
     }
     E->env = out;

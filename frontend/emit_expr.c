@@ -447,7 +447,7 @@ ir_value *em_expression_ir(emitter *E, const ast_node *node, const ir_type *hint
 /* ---- names ---- */
 
 static ir_value *check_defined(emitter *E, em_slot *slot, const ast_node *node) {
-    em_env before = em_env_copy(E);
+    em_state state = E->env.state;
     ir_value *v = slot->v.value;
     ir_op *op = ir_build_if(&E->b, slot->defined);
     ir_block *here = em_enter(E, op->regions[1]);
@@ -459,9 +459,8 @@ static ir_value *check_defined(emitter *E, em_slot *slot, const ast_node *node) 
     em_enter(E, op->regions[0]);
     ir_build_yield(&E->b, NULL, 0);
     em_leave(E, here);
-    E->env = before;
-    size_t index = (size_t)fe_map_get(&E->variables, node->text) - 1;
-    E->env.slots[index].defined = NULL;
+    E->env.state = state;
+    slot->defined = NULL;
     return v;
 }
 
@@ -527,6 +526,7 @@ ir_value *em_choose_end(emitter *E, em_choice *c, ir_value *second, const ast_no
     em_branch b = {.block = E->b.block, .env = E->env};
     em_leave(E, c->here);
     em_merge(E, c->op, &c->before, &c->a, &b, node ? node->offset + node->length : 0);
+    em_branches_release(E, &c->before, &c->a, &b);
     em_slot v = E->env.slots[EM_SLOT_VALUE];
     E->env.slots[EM_SLOT_VALUE] = c->saved;
     return v.is_set ? v.v.value : NULL;

@@ -116,6 +116,9 @@ typedef struct emitter {
     ts_str *slot_names;
     uint32_t *last_read; /* offset of the last place that reads the slot's name */
     em_env env;
+    em_slot **spare; /* slots of environments that are over: a copy at each loop and branch would be
+                        loops times variables */
+    size_t spare_count, spare_capacity;
     em_local *locals;
     size_t local_count, local_capacity;
     const ir_type *declared_return;
@@ -191,11 +194,15 @@ em em_open_tuple(struct fe_context *fe, fe_scope *scope, const ast_node *annotat
 
 /* ---- emit_env.c ---- */
 em_env em_env_copy(emitter *E);
+/* Nobody looks at it any more: its memory is for the next copy. */
+void em_env_release(emitter *E, em_env *env);
 bool em_needed_after(const emitter *E, size_t slot, uint32_t offset);
 typedef struct em_branch {
     ir_block *block;
     em_env env;
 } em_branch;
+/* What em_merge was given, once nobody looks at it. */
+void em_branches_release(emitter *E, em_env *before, em_branch *a, em_branch *b);
 /* Runs at the end of an IF whose regions hold the branches: yields, results, E->env. */
 void em_merge(emitter *E, ir_op *op, const em_env *before, em_branch *a, em_branch *b,
               uint32_t end_offset);

@@ -412,6 +412,7 @@ bool em_for_each(emitter *E, em source, const ast_node *node,
     ir_value *go = it.iterator ? em_iteration_advance(E, &it, node) : ir_build_bool(&E->b, true);
     ir_build_yield(&E->b, &go, 1);
     em_leave(E, here);
+    em_env_release(E, &E->env);
     E->env = saved;
     return true;
 }

@@ -116,7 +116,10 @@ static ir_value *end_of_iteration(emitter *E, loop *l) {
     E->env.slots[EM_SLOT_EXITED] = (em_slot){.is_set = true, .v = em_value(go)};
     em_branch b = {.block = E->b.block, .env = em_env_copy(E)};
     em_leave(E, here);
+    em_env earlier = E->env;
     em_merge(E, op, &before, &a, &b, end_of(l->node));
+    em_env_release(E, &earlier);
+    em_branches_release(E, &before, &a, &b);
     E->env.state = EM_LIVE;
     return E->env.slots[EM_SLOT_EXITED].v.value;
 }
@@ -255,6 +258,7 @@ static bool attempt(emitter *E, loop *l) {
     ir_op *op = ir_build_loop(&E->b, max, go, initial, l->count);
     ir_block *body = op->regions[0];
     l->index = body->parameters[0];
+    em_env_release(E, &E->env); /* as it was before the loop, or after an attempt */
     E->env = l->entry;
     E->env = em_env_copy(E);
     for (size_t i = 0; i < l->count; i++) {
@@ -340,6 +344,7 @@ static bool attempt(emitter *E, loop *l) {
         if (!E->env.slots[slot].declared)
             E->env.slots[slot].declared = inside.slots[slot].declared;
     }
+    em_env_release(E, &inside);
     em_reset_flags(E);
     give_results(E, l, op);
     return true;
@@ -385,6 +390,7 @@ static void after_loop(emitter *E, const ast_node *node, bool endless) {
     em_branch b = {.block = E->b.block, .env = E->env};
     em_leave(E, here);
     em_merge(E, op, &before, &a, &b, end_of(node));
+    em_branches_release(E, &before, &a, &b);
 }
 
 static void run(emitter *E, loop *l) {
@@ -392,6 +398,7 @@ static void run(emitter *E, loop *l) {
     collect_carried(E, l);
     while (!attempt(E, l))
         continue;
+    em_env_release(E, &l->entry);
     after_loop(E, l->node, em_is_endless(l->node));
 }
 
@@ -441,6 +448,7 @@ static void unroll(emitter *E, const ast_node *node, const em_iteration *it, siz
     em_branch b = {.block = E->b.block, .env = E->env};
     em_leave(E, here);
     em_merge(E, op, &before, &a, &b, end_of(node));
+    em_branches_release(E, &before, &a, &b);
 }
 
 static bool same_path(const ast_node *a, const ast_node *b) {

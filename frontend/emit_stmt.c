@@ -186,6 +186,7 @@ static bool emit_if(emitter *E, const ast_node *node, const ast_list *list, size
     em_leave(E, here);
     bool rest = rest_in_a || rest_in_b;
     em_merge(E, op, &before, &a, &b, end_of(rest ? list->items[list->count - 1] : node));
+    em_branches_release(E, &before, &a, &b);
     return rest;
 }
 
@@ -203,6 +204,7 @@ static void rest_if_live(emitter *E, const ast_list *list, size_t from) {
     em_branch b = {.block = E->b.block, .env = E->env};
     em_leave(E, here);
     em_merge(E, op, &before, &a, &b, end_of(list->items[list->count - 1]));
+    em_branches_release(E, &before, &a, &b);
 }
 
 /* ---- raise, assert ---- */
@@ -288,6 +290,7 @@ static void emit_assert(emitter *E, const ast_node *node) {
     em_branch a = {.block = E->b.block, .env = E->env};
     em_leave(E, here);
     em_merge(E, op, &before, &a, &b, end_of(node));
+    em_branches_release(E, &before, &a, &b);
 }
 
 /* ---- with ---- */

@@ -186,6 +186,10 @@ def main():
         same_as_python(folder, "calls_in_calls", calls(400), 3)
         for method in (False, True):
             refused(folder, f"too_many_calls_{method}", calls(20000, method), "nested too deeply", "--entry", "f")
+        # Environments that are over make room for others: 200 MB, where each kept its memory 610.
+        lines = [f"    v{i} = n + {i}" for i in range(1000)]
+        lines += [f"    for i in range(n):\n        v{i} = v{i} * 3 + v{(i + 1) % 1000}" for i in range(1000)]
+        compiles_within(folder, "memory_of_loops", "\n".join(["def f(n: int):", *lines, "    return v0 + v1"]), 400 << 20)
         # Each body is copied once: 53 MB, where copying level by level took 222.
         compiles_within(folder, "memory_of_calls", calls(900).replace("g0(x: int):\n    return x",
                         "g0(x: int):\n    return x + x * 3 - (x // 2) * (x % 5)"), 100 << 20)
