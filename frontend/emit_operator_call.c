@@ -289,8 +289,10 @@ em em_operator(emitter *E, ts_str name, em_arguments *args, const ast_node *node
         em_match(E, &list[i], args, values);
         /* Asked for by its full name, as exported programs do; but a number among the arguments of
          * add.Tensor stays a number, as it does in PyTorch. */
-        if (list[i].cost >= 0 && list[i].cost < COST_NUMBER_AS_TENSOR && is_overload(&list[i], overload))
-            list[i].cost = 0;
+        if (list[i].cost >= 0 && list[i].cost < COST_NUMBER_AS_TENSOR && is_overload(&list[i], overload)) {
+            best = &list[i];
+            break;
+        }
         if (list[i].cost >= 0 && (!best || list[i].cost < best->cost))
             best = &list[i];
     }

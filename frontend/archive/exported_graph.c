@@ -208,6 +208,10 @@ static ts_status write_node(fe_archive *a, const json_t *node, int indent, int d
         for (size_t i = 0; i < sizeof symbolic / sizeof *symbolic && !name.data; i++)
             if (strcmp(target, symbolic[i].target) == 0)
                 name = ts_str_of(symbolic[i].text);
+        const json_t *ignored = NULL;
+        const char *gives = fe_exported_choice(json_array_get(outputs, 0), &ignored);
+        if (strcmp(target, "_operator.pow") == 0 && gives && strcmp(gives, "as_sym_int") == 0)
+            name = TS_STR("ops.aten.pow.int_to_int"); /* torch.pow of ints is a float */
         if (!name.data)
             status = operator_name(a, target, &name);
         ts_buffer_str(&call, name);

@@ -190,26 +190,55 @@ static ts_status write_while(fe_archive *a, const json_t *node, int indent, int 
     return status;
 }
 
-/* map(graph, xs, more): over the first dimension of each of xs; results are stacked. */
-static ts_status write_map(fe_archive *a, const json_t *node, int indent, int depth) {
-    const json_t *inputs = json_object_get(node, "inputs"), *xs = NULL, *value = NULL;
-    const json_t *graph = NULL, *outputs = NULL;
+/* The arguments of one step: carried values, slices, and what all steps are given. */
+static ts_status write_step(fe_archive *a, const json_t *inputs, size_t xs_at, const ts_str *carried,
+                            size_t carried_count, ts_str index, ts_buffer *out) {
+    const json_t *xs = NULL;
+    fe_exported_choice(fe_exported_argument(inputs, xs_at), &xs);
+    for (size_t i = 0; i < carried_count; i++)
+        ts_buffer_format(out, "%.*s, ", (int)carried[i].length, carried[i].data);
+    for (size_t i = 0; i < json_array_size(xs); i++) {
+        ts_buffer_text(out, "torch.select(");
+        TS_TRY(fe_exported_write_element(a, FE_EXPORTED_TENSOR, json_array_get(xs, i), out));
+        ts_buffer_format(out, ", 0, %.*s), ", (int)index.length, index.data);
+    }
+    TS_TRY(write_operands(a, inputs, xs_at + 1, out));
+    ts_buffer_text(out, ")\n");
+    return NULL;
+}
+
+/* map(graph, xs, more): over the first dimension of each of xs; results are stacked.
+ * scan(graph, carried, xs, more): the first results go to the next step, and out. */
+static ts_status write_map(fe_archive *a, const json_t *node, bool is_scan, int indent, int depth) {
+    const json_t *inputs = json_object_get(node, "inputs"), *xs = NULL, *initial = NULL, *value = NULL;
+    const json_t *graph = NULL;
+    size_t xs_at = is_scan ? 2 : 1;
     ts_str body;
     TS_TRY(write_function(a, fe_exported_argument(inputs, 0), depth, &body));
-    const char *which = fe_exported_choice(fe_exported_argument(inputs, 1), &xs);
+    const char *which = fe_exported_choice(fe_exported_argument(inputs, xs_at), &xs);
     fe_exported_choice(fe_exported_argument(inputs, 0), &graph);
-    size_t count = json_array_size(xs);
-    if (!which || strcmp(which, "as_tensors") != 0 || !count)
-        return ts_error_make(TS_ERR_UNSUPPORTED, "exported program: a map over other than tensors is "
-                             "not supported yet");
-    size_t result_count = 0;
+    if (!which || strcmp(which, "as_tensors") != 0 || !json_array_size(xs))
+        return ts_error_make(TS_ERR_UNSUPPORTED, "exported program: a map or scan over other than "
+                             "tensors is not supported yet");
+    which = is_scan ? fe_exported_choice(fe_exported_argument(inputs, 1), &initial) : NULL;
+    size_t result_count = 0, carried_count = json_array_size(initial);
+    if (carried_count && strcmp(which, "as_tensors") != 0)
+        return ts_error_make(TS_ERR_UNSUPPORTED, "exported program: a scan that carries other than "
+                             "tensors is not supported yet");
     TS_TRY(fe_exported_list(json_object_get(graph, "graph"), "outputs", &value, &result_count));
+    if (carried_count > result_count)
+        return fe_exported_bad("a scan that carries more than its graph gives");
     ts_str index = fe_exported_fresh(a, "i"), result = fe_exported_fresh(a, "r");
-    ts_str *lists = TS_NEW_ARRAY(a->arena, ts_str, result_count + 1);
+    ts_str *names = TS_NEW_ARRAY(a->arena, ts_str, result_count + 1);
     for (size_t i = 0; i < result_count; i++) {
-        lists[i] = fe_exported_fresh(a, "l");
-        ts_buffer_format(fe_exported_line(a, indent), "%.*s = annotate(List[Tensor], [])\n", (int)lists[i].length,
-                         lists[i].data);
+        names[i] = fe_exported_fresh(a, i < carried_count ? "c" : "l");
+        ts_buffer *out = fe_exported_line(a, indent);
+        ts_buffer_format(out, "%.*s = ", (int)names[i].length, names[i].data);
+        if (i < carried_count)
+            TS_TRY(fe_exported_write_element(a, FE_EXPORTED_TENSOR, json_array_get(initial, i), out));
+        else
+            ts_buffer_text(out, "annotate(List[Tensor], [])");
+        ts_buffer_char(out, '\n');
     }
     ts_buffer *out = fe_exported_line(a, indent);
     ts_buffer_format(out, "for %.*s in range(torch.size(", (int)index.length, index.data);
@@ -217,25 +246,21 @@ static ts_status write_map(fe_archive *a, const json_t *node, int indent, int de
     ts_buffer_text(out, ", 0)):\n");
     out = fe_exported_line(a, indent + 1);
     ts_buffer_format(out, "%.*s = %.*s(", (int)result.length, result.data, (int)body.length, body.data);
-    for (size_t i = 0; i < count; i++) {
-        ts_buffer_text(out, "torch.select(");
-        TS_TRY(fe_exported_write_element(a, FE_EXPORTED_TENSOR, json_array_get(xs, i), out));
-        ts_buffer_format(out, ", 0, %.*s), ", (int)index.length, index.data);
+    TS_TRY(write_step(a, inputs, xs_at, names, carried_count, index, out));
+    ts_buffer all = {0};
+    ts_buffer_char(&all, '(');
+    for (size_t i = 0; i < result_count; i++) {
+        bool is_carried = i < carried_count;
+        ts_buffer_format(fe_exported_line(a, indent + 1), is_carried ? "%.*s = %.*s[%zu]\n"
+                                                                     : "_n = torch.append(%.*s, %.*s[%zu])\n",
+                         (int)names[i].length, names[i].data, (int)result.length, result.data, i);
+        ts_buffer_format(&all, is_carried ? "%.*s, " : "torch.stack(%.*s), ", (int)names[i].length,
+                         names[i].data);
     }
-    TS_TRY(write_operands(a, inputs, 2, out));
-    ts_buffer_text(out, ")\n");
-    for (size_t i = 0; i < result_count; i++)
-        ts_buffer_format(fe_exported_line(a, indent + 1), "_n = torch.append(%.*s, %.*s[%zu])\n",
-                         (int)lists[i].length, lists[i].data, (int)result.length, result.data, i);
-    outputs = json_object_get(node, "outputs");
-    ts_buffer stacked = {0};
-    ts_buffer_char(&stacked, '(');
-    for (size_t i = 0; i < result_count; i++)
-        ts_buffer_format(&stacked, "torch.stack(%.*s), ", (int)lists[i].length, lists[i].data);
-    ts_buffer_char(&stacked, ')');
-    ts_str all = ts_arena_str(a->arena, (ts_str){stacked.data ? stacked.data : "", stacked.length});
-    ts_buffer_deinit(&stacked);
-    return unpack_tuple(a, outputs, all, indent);
+    ts_buffer_char(&all, ')');
+    ts_str tuple = ts_arena_str(a->arena, (ts_str){all.data ? all.data : "", all.length});
+    ts_buffer_deinit(&all);
+    return unpack_tuple(a, json_object_get(node, "outputs"), tuple, indent);
 }
 
 /* A graph that stands as a region for a mode: called where the mode does not matter here. */
@@ -254,7 +279,9 @@ ts_status fe_exported_write_higher_order(fe_archive *a, const json_t *node, cons
     if (strcmp(name, "while_loop") == 0)
         return write_while(a, node, indent, depth);
     if (strcmp(name, "map_impl") == 0 || strcmp(name, "map") == 0)
-        return write_map(a, node, indent, depth);
+        return write_map(a, node, false, indent, depth);
+    if (strcmp(name, "scan") == 0)
+        return write_map(a, node, true, indent, depth);
     if (strcmp(name, "wrap_with_set_grad_enabled") == 0)
         return write_region(a, node, 1, indent, depth);
     if (strcmp(name, "wrap_with_autocast") == 0) { /* (device, dtype, enabled, cache, graph, ...) */

@@ -47,6 +47,9 @@ static ts_status shape_of(fe_archive *a, const json_t *spec, form *out, json_t *
     json_t *keys = NULL;
     TS_TRY(fe_exported_parse(a->arena, ts_str_of(context), &keys));
     json_t *list = json_is_object(keys) ? json_object_get(keys, "dict_context") : keys;
+    if (json_array_size(list) == 2 && json_is_array(json_array_get(list, 0)) &&
+        json_is_array(json_array_get(list, 1)))
+        list = json_array_get(list, 0); /* a dataclass: its fields, and those that hold None */
     bool fits = json_is_array(list) && json_array_size(list) == count;
     for (size_t i = 0; fits && i < count; i++)
         fits = json_is_string(json_array_get(list, i)) || json_is_integer(json_array_get(list, i));

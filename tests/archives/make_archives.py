@@ -2,6 +2,7 @@
 """Makes the archives that run_archives.py reads, with PyTorch's own results: make_archives.py [NAME...]
 Needs PyTorch (made with 2.13) and safetensors; the build and the tests do not."""
 import copy
+import dataclasses
 import io
 import json
 import os
@@ -17,6 +18,7 @@ import torch
 import torch.ao.quantization as tq
 from safetensors.torch import save_file
 from torch import nn
+from torch._higher_order_ops.scan import scan
 from torch._export.serde.serialize import serialize
 
 warnings.filterwarnings("ignore")
@@ -36,6 +38,8 @@ def encode(value, tensors, stem):
         return {"tensor": name}
     if isinstance(value, (list, tuple)):
         return {type(value).__name__ if type(value) is list else "tuple": [encode(v, tensors, stem) for v in value]}
+    if dataclasses.is_dataclass(value):
+        value = vars(value)
     if isinstance(value, dict):
         return {"dict": [[encode(k, tensors, stem), encode(v, tensors, stem)] for k, v in value.items()]}
     return value
@@ -246,6 +250,34 @@ class Sizes(nn.Module):
         return torch.cat([x, y], 0), x[:-1] + y[1:x.shape[0]], x.mean() * y.shape[0], torch.zeros(x.shape[0] + 3), x.view(-1)
 
 
+@dataclasses.dataclass
+class Pair:
+    x: torch.Tensor
+    k: int
+
+
+torch.export.register_dataclass(Pair, serialized_type_name="make_archives.Pair")
+
+
+class Scans(nn.Module):
+    """Steps that carry values, forwards and backwards; powers of a size; a dataclass in and out."""
+
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(3, 3)
+
+    def forward(self, h, p):
+        def step(h, x):
+            h = torch.tanh(self.fc(h) + x)
+            return h, h * 2
+
+        def both(carried, x):
+            return (carried[0] + x, carried[1] * x), carried[0] - x
+        last, all_ = scan(step, h, p.x)
+        (total, product), back = scan(both, (torch.zeros(2, 3), torch.ones(2, 3)), p.x, reverse=True)
+        return last, all_, total, product, back, p.x.shape[0] ** 2, Pair(last * p.k, p.k)
+
+
 class Everything(nn.Module):
     def __init__(self):
         super().__init__()
@@ -283,6 +315,8 @@ def exported():
     export("export_sizes", Sizes(), (torch.randn(4, 3), torch.randn(8, 3)), (torch.randn(5, 3), torch.randn(10, 3)),
            (torch.randn(5, 3), torch.randn(9, 3)), (torch.randn(60, 3), torch.randn(120, 3)), guarded=True,
            dynamic={"x": {0: b}, "y": {0: 2 * b}})
+    export("export_scan", Scans(), *((torch.randn(2, 3), Pair(torch.randn(n, 2, 3), 4)) for n in (5, 2, 7)),
+           dynamic={"h": None, "p": [{0: torch.export.Dim.AUTO}, None]})
     images = (torch.randn(1, 2, 4, 4), torch.tensor([2, 0]))
     export("export_many", Everything().eval(), images)
     export("export_many_core", Everything().eval(), images, decomposed=True)
