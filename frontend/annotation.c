@@ -31,9 +31,8 @@ static const struct {
     {"builtins.str", IR_STR}, {"builtins.complex", IR_COMPLEX}, {"builtins.object", IR_ANY},
     {"torch.Tensor", IR_TENSOR}, {"torch.FloatTensor", IR_TENSOR}, {"torch.LongTensor", IR_TENSOR},
     {"torch.IntTensor", IR_TENSOR}, {"torch.DoubleTensor", IR_TENSOR}, {"torch.BoolTensor", IR_TENSOR},
-    {"torch.device", IR_DEVICE}, {"torch.dtype", IR_INT}, {"torch.layout", IR_INT},
-    {"torch.memory_format", IR_INT}, {"torch.Generator", IR_GENERATOR},
-    {"torch.nn.Parameter", IR_TENSOR}, {"torch.types.Number", IR_NUMBER}, {"torch.types._dtype", IR_INT},
+    {"torch.device", IR_DEVICE}, {"torch.Generator", IR_GENERATOR},
+    {"torch.nn.Parameter", IR_TENSOR}, {"torch.types.Number", IR_NUMBER},
     {"torch.types.Device", IR_DEVICE}, {"numbers.Number", IR_NUMBER},
     {"typing.Any", IR_ANY}, {"typing.NoReturn", IR_NONE}, {"typing.Text", IR_STR},
     {"archive.Tensor", IR_TENSOR}, {"archive.number", IR_NUMBER}, {"archive.NoneType", IR_NONE},
@@ -46,6 +45,12 @@ static const ir_type *named_type(fe_context *fe, const ast_node *node, fe_bindin
         for (size_t i = 0; i < sizeof simple_types / sizeof *simple_types; i++)
             if (ts_str_is(b.path, simple_types[i].path))
                 return ir_type_simple(m, simple_types[i].kind);
+        static const struct { const char *path; rt_meaning meaning; } meant[] = {
+            {"torch.dtype", RT_MEANING_DTYPE}, {"torch.types._dtype", RT_MEANING_DTYPE}, {"torch.layout", RT_MEANING_LAYOUT},
+            {"torch.memory_format", RT_MEANING_MEMORY_FORMAT}, {"torch.qscheme", RT_MEANING_QSCHEME}};
+        for (size_t i = 0; i < sizeof meant / sizeof *meant; i++)
+            if (ts_str_is(b.path, meant[i].path))
+                return ir_type_meant(m, meant[i].meaning);
         if (ts_str_is(b.path, "builtins.slice") && em_slice_class(fe))
             return fe_class_ir(fe, em_slice_class(fe))->type;
         if (ts_str_is(b.path, "torch.Size"))

@@ -160,10 +160,32 @@ static bool tensor_attribute(emitter *E, ir_value *x, ts_str name, const ast_nod
         if (ts_str_is(name, table[i].name)) {
             *out = em_value(em_op(E, table[i].op, node, 1, x));
             out->is_size = ts_str_is(name, "shape") && out->kind == EM_VALUE && node->source && !node->source->is_archive;
-            out->is_dtype = ts_str_is(name, "dtype") && out->kind == EM_VALUE;
+            if (out->kind == EM_VALUE && node->source && !node->source->is_archive && ts_str_is(name, "dtype"))
+                out->value->type = ir_type_meant(E->m, RT_MEANING_DTYPE);
+            if (out->kind == EM_VALUE && node->source && !node->source->is_archive && ts_str_is(name, "layout"))
+                out->value->type = ir_type_meant(E->m, RT_MEANING_LAYOUT);
             return true;
         }
     *out = method_of(x, name);
+    return true;
+}
+
+/* torch.float32.itemsize and its like: an item of a list of all such. */
+static bool dtype_fact(emitter *E, ir_value *dtype, ts_str name, const ast_node *node, em *out) {
+    ir_value *items[RT_DTYPE_COUNT];
+    bool is_size = ts_str_is(name, "itemsize"), is_float = ts_str_is(name, "is_floating_point");
+    bool is_complex = ts_str_is(name, "is_complex"), is_signed = ts_str_is(name, "is_signed");
+    if (!is_size && !is_float && !is_complex && !is_signed)
+        return false;
+    for (int i = 0; i < RT_DTYPE_COUNT; i++) {
+        rt_dtype d = (rt_dtype)i;
+        items[i] = is_size ? ir_build_int(&E->b, (int64_t)rt_dtype_size(d))
+                           : ir_build_bool(&E->b, is_float     ? rt_dtype_is_float(d)
+                                                  : is_complex ? rt_dtype_is_complex(d)
+                                                               : d != RT_uint8 && d != RT_bool);
+    }
+    ir_value *list = em_list_of(E, items, RT_DTYPE_COUNT, items[0]->type);
+    *out = em_value(em_op(E, "__getitem__", node, 2, list, dtype));
     return true;
 }
 
@@ -315,11 +337,8 @@ static bool value_attribute(emitter *E, ir_value *v, ts_str name, const ast_node
             *out = em_value(ir_build_int(&E->b, ts_str_is(name, "denominator")));
             return true;
         }
-        if (ts_str_is(name, "is_floating_point") || ts_str_is(name, "is_complex") ||
-            ts_str_is(name, "itemsize")) {
-            *out = method_of(v, name);
+        if (ir_type_meaning(v->type) == RT_MEANING_DTYPE && dtype_fact(E, v, name, node, out))
             return true;
-        }
         *out = method_of(v, name);
         return true;
     case IR_STR:
@@ -671,6 +690,9 @@ static int holds(const ir_type *have, const wanted *w) {
         return em_is_set_type(have) && em_is_frozen_type(have) == (w->by_kind == WANTED_FROZEN);
     if (w->by_kind)
         return (have->kind == w->kind && !em_is_set_type(have)) || (w->kind == IR_DICT && em_class_has_method(have, "as_python"));
+    if (have->kind == IR_INT && (w->type->kind == IR_INT || w->type->kind == IR_NUMBER) &&
+        ir_type_meaning(have) != ir_type_meaning(w->type))
+        return 0; /* a dtype is no int */
     if (ir_type_is_subtype(have, w->type))
         return !(w->type->kind == IR_NUMBER && have->kind == IR_BOOL) || true;
     if (w->type->kind == IR_INT && have->kind == IR_BOOL)

@@ -44,7 +44,6 @@ typedef struct em {
     size_t count;
     const ast_node *node;
     bool is_size;    /* VALUE: a list that is a torch.Size, for its text */
-    bool is_dtype;   /* VALUE: an int that is a dtype, for its text */
     bool is_tuple;   /* VALUE: a list that stands for a tuple of a length known at run time */
     bool has_repeats; /* CHILDREN: the items of a container, where one may stand twice */
     fe_class *after; /* METHOD of super(): the class whose ancestors are asked */

@@ -126,6 +126,11 @@ static em build(emitter *E, em_candidate *c, const em_arguments *args, ir_value 
         op->function = f;
         return em_value(op->results[0]);
     }
+    /* Rows for ints as keys would forget what such ints stand for. */
+    static const rt_op views[][2] = {{OP_keys_int, OP_keys_any}, {OP_items_int, OP_items_any}, {OP_popitem_int, OP_popitem_any}};
+    for (size_t i = 0; i < sizeof views / sizeof *views; i++)
+        if (c->op == views[i][0] && ir_type_meaning(operands[0]->type->args[0]))
+            c->op = views[i][1];
     check_number(E, c->op, operands, node);
     return results_of(E, ir_build_core(&E->b, c->op, operands, c->count));
 }
@@ -298,6 +303,9 @@ em em_operator(emitter *E, ts_str name, em_arguments *args, const ast_node *node
     }
     if (best) {
         em made = build(E, best, args, values, node);
+        if ((ts_str_is(name, "result_type") || ts_str_is(name, "promote_types")) && made.kind == EM_VALUE && node &&
+            node->source && !node->source->is_archive)
+            made.value->type = ir_type_meant(E->m, RT_MEANING_DTYPE);
         made.is_tuple = made.is_tuple || (made.kind == EM_VALUE && gives_tuple(name, made.value->type, node));
         return made;
     }

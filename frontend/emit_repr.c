@@ -21,7 +21,7 @@ static ts_str builtin_class(const ir_type *t) {
 }
 
 static bool has_own(const ir_type *t, int depth) {
-    if (em_class_has_method(t, "__repr__") || builtin_class(t).length || em_is_set_type(t) || is_plain_dataclass(t) ||
+    if (ir_type_meaning(t) != RT_MEANING_NUMBER || em_class_has_method(t, "__repr__") || builtin_class(t).length || em_is_set_type(t) || is_plain_dataclass(t) ||
         em_is_exception(t))
         return true;
     if (t->kind != IR_LIST && t->kind != IR_TUPLE && t->kind != IR_DICT && t->kind != IR_OPTIONAL &&
@@ -120,10 +120,25 @@ static ir_value *repr_fields(emitter *E, ir_value *x, const ast_node *node, int 
     return joined(E, all, text(E, !c && count == 1 ? ",)" : ")"), node);
 }
 
+/* "torch.float32": a constant, or an item of a list of all such. */
+static ir_value *meant_text(emitter *E, ir_value *x, const ast_node *node) {
+    rt_meaning meaning = ir_type_meaning(x->type);
+    ir_value *texts[RT_DTYPE_COUNT];
+    int64_t known;
+    if (ir_const_int(x, &known) && rt_meaning_text(meaning, known))
+        return text(E, rt_meaning_text(meaning, known));
+    for (int i = 0; i < RT_DTYPE_COUNT; i++)
+        texts[i] = text(E, rt_meaning_text(meaning, i) ? rt_meaning_text(meaning, i) : "?");
+    ir_value *list = em_list_of(E, texts, RT_DTYPE_COUNT, em_simple(E, IR_STR));
+    return em_op(E, "__getitem__", node, 2, list, x);
+}
+
 static ir_value *repr(emitter *E, ir_value *x, const ast_node *node, int depth) {
     const ir_type *t = x->type;
     if (!has_own(t, REPR_DEPTH))
         return em_row(E, "prim_repr", node, 1, x);
+    if (ir_type_meaning(t) != RT_MEANING_NUMBER)
+        return meant_text(E, x, node);
     if (builtin_class(t).length)
         return ir_build_str(&E->b, ts_arena_format(E->arena, "<class '%.*s'>", TS_STR_ARG(builtin_class(t))));
     if (em_class_has_method(t, "__repr__")) {
@@ -183,10 +198,6 @@ ir_value *em_view_text(emitter *E, em v, const ast_node *node) {
     if (v.kind == EM_VALUE && v.is_size)
         return joined(E, joined(E, text(E, "torch.Size("), em_row(E, "prim_repr", node, 1, v.value), node),
                       text(E, ")"), node);
-    if (v.is_dtype) {
-        em number = em_value(em_ir(E, v, node, NULL));
-        return em_ir(E, em_call_python(E, "builtins.dtype_name", &number, 1, node), node, NULL);
-    }
     return NULL;
 }
 

@@ -483,7 +483,7 @@ ts_status ev_construct(evaluator *ev, fe_class *c, ev_arguments *args, rt_value 
 
 static bool is_builtin_instance(rt_value v, ts_str name) {
     if (ts_str_is(name, "int"))
-        return ev_is_int(v);
+        return ev_is_int(v) && !(v.tag == RT_TAG_INT && v.aux);
     if (ts_str_is(name, "bool"))
         return v.tag == RT_TAG_BOOL;
     if (ts_str_is(name, "float"))
@@ -528,6 +528,8 @@ bool ev_isinstance(evaluator *ev, rt_value v, fe_binding type) {
         return v.tag == RT_TAG_ENUM;
     if (ts_str_ends_with(path, ".device"))
         return v.tag == RT_TAG_DEVICE;
+    if (ts_str_is(path, "torch.dtype"))
+        return v.tag == RT_TAG_INT && v.aux == RT_MEANING_DTYPE;
     if (ts_str_is(path, "typing.List") || ts_str_is(path, "typing.Sequence") ||
         ts_str_is(path, "typing.Iterable") || ts_str_is(path, "typing.MutableSequence"))
         return v.tag == RT_TAG_LIST || (!ts_str_is(path, "typing.List") && v.tag == RT_TAG_TUPLE) ||

@@ -32,7 +32,7 @@ ts_status ev_tensor_attribute(evaluator *ev, rt_value v, ts_str name, bool *out_
     if (ts_str_is(name, "shape"))
         return sizes_tuple(t->sizes, t->rank, out);
     if (ts_str_is(name, "dtype")) {
-        *out = rt_int(t->dtype);
+        *out = rt_int_meaning(t->dtype, RT_MEANING_DTYPE);
         return NULL;
     }
     if (ts_str_is(name, "device")) {

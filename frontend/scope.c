@@ -145,27 +145,27 @@ static const char typing_names[] =
     "runtime_checkable NoReturn Text Annotated Self TypeAlias MutableMapping Generator Hashable "
     "no_type_check Deque DefaultDict OrderedDict Counter Concatenate ParamSpec final override TypedDict";
 
-static bool dtype_value(ts_str name, rt_value *out) {
+/* torch.float32, torch.strided and their like: ints that know their text. */
+static bool torch_constant(ts_str name, rt_value *out) {
     rt_dtype dtype = rt_dtype_parse(name);
-    if (dtype == RT_DTYPE_UNKNOWN) {
-        static const struct { const char *name; int value; } others[] = {
-            {"strided", 0}, {"sparse_coo", 1}, {"sparse_csr", 2}, {"_mkldnn", 4}, {"contiguous_format", 0},
-            {"preserve_format", 1}, {"channels_last", 2}, {"channels_last_3d", 3},
-            {"per_tensor_affine", 0}, {"per_channel_affine", 1}, {"per_tensor_symmetric", 2}};
-        for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-            if (ts_str_is(name, others[i].name)) {
-                *out = rt_int(others[i].value);
+    if (dtype != RT_DTYPE_UNKNOWN) {
+        *out = rt_int_meaning(dtype, RT_MEANING_DTYPE);
+        return true;
+    }
+    for (int meaning = RT_MEANING_LAYOUT; meaning < RT_MEANING_COUNT; meaning++)
+        for (int i = 0; i < RT_DTYPE_COUNT; i++) {
+            const char *text = rt_meaning_text((rt_meaning)meaning, i);
+            if (text && ts_str_is(name, text + strlen("torch."))) {
+                *out = rt_int_meaning(i, (rt_meaning)meaning);
                 return true;
             }
-        return false;
-    }
-    *out = rt_int(dtype);
-    return true;
+        }
+    return false;
 }
 
 static fe_binding torch_get(struct fe_context *fe, ts_str name) {
     rt_value v;
-    if (dtype_value(name, &v))
+    if (torch_constant(name, &v))
         return (fe_binding){.kind = FE_VALUE, .value = v};
     if (ts_str_is(name, "pi"))
         return (fe_binding){.kind = FE_VALUE, .value = rt_float(3.14159265358979323846)};

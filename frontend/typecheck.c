@@ -273,11 +273,14 @@ ir_value *em_truth(emitter *E, em v, const ast_node *node) {
     case IR_TENSOR:
     case IR_INT:
     case IR_FLOAT:
-        return em_op(E, "Bool", node, 1, x);
+        return ir_type_meaning(t) ? ir_build_bool(&E->b, true) : em_op(E, "Bool", node, 1, x);
     case IR_TUPLE:
         return ir_build_bool(&E->b, t->arg_count > 0);
     case IR_ENUM:
         return ir_build_bool(&E->b, true);
+    case IR_OPTIONAL:
+        return ir_type_meaning(t->args[0]) ? em_row(E, "__isnot__", node, 2, x, ir_build_none(&E->b)) /* torch.uint8 is 0 */
+                                           : em_row(E, "prim_truth", node, 1, x);
     case IR_CLASS:
         if (em_class_has_method(t, "__bool__") || em_class_has_method(t, "__len__")) {
             em r = em_call_method0(E, x, em_class_has_method(t, "__bool__") ? "__bool__" : "__len__",

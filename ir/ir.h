@@ -46,7 +46,7 @@ struct ir_type {
     const ir_type *const *args;
     size_t arg_count;
     const ir_class *class_;
-    ts_str name; /* VAR */
+    ts_str name; /* VAR; INT that stands for something: "torch.dtype", a fact as a tensor's dtype is one */
     int depth;   /* of nesting; what would nest deeper than IR_TYPE_DEPTH is Any */
     uint32_t weight; /* types in it, each as often as it stands there; beyond IR_TYPE_WEIGHT: Any */
     bool is_mutable; /* its values, or parts of them, can be written to */
@@ -54,6 +54,8 @@ struct ir_type {
 enum { IR_TYPE_DEPTH = 64, IR_TYPE_WEIGHT = 1 << 16 };
 
 const ir_type *ir_type_simple(ir_module *m, ir_kind kind); /* kinds without parameters */
+const ir_type *ir_type_meant(ir_module *m, rt_meaning meaning); /* INT, which the front end knows to be a dtype, ... */
+rt_meaning ir_type_meaning(const ir_type *t);
 const ir_type *ir_type_tensor(ir_module *m, rt_dtype dtype, int rank, const rt_dim *dims,
                               ir_layout layout);
 const ir_type *ir_type_any_tensor(ir_module *m); /* "Tensor": nothing known */

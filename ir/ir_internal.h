@@ -10,6 +10,7 @@ typedef struct ir_type_table {
     const ir_type **slots; /* open addressing; capacity a power of two */
     size_t capacity, count;
     const ir_type *simple[IR_VAR + 1];
+    const ir_type *meant[RT_MEANING_COUNT]; /* ints that stand for something */
 } ir_type_table;
 
 typedef struct ir_size_table ir_size_table;     /* size_expr.c */

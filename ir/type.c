@@ -110,6 +110,30 @@ void ir_type_table_init(ir_module *m) {
 
 const ir_type *ir_type_simple(ir_module *m, ir_kind kind) { return m->types->simple[kind]; }
 
+static const char *const meanings[RT_MEANING_COUNT] = {
+    [RT_MEANING_DTYPE] = "torch.dtype",
+    [RT_MEANING_LAYOUT] = "torch.layout",
+    [RT_MEANING_MEMORY_FORMAT] = "torch.memory_format",
+    [RT_MEANING_QSCHEME] = "torch.qscheme"};
+
+const ir_type *ir_type_meant(ir_module *m, rt_meaning meaning) {
+    if (meaning >= RT_MEANING_COUNT || !meanings[meaning])
+        return m->types->simple[IR_INT];
+    if (!m->types->meant[meaning]) {
+        ir_type t = blank(IR_INT);
+        t.name = ts_str_of(meanings[meaning]);
+        m->types->meant[meaning] = intern(m, &t);
+    }
+    return m->types->meant[meaning];
+}
+
+rt_meaning ir_type_meaning(const ir_type *t) {
+    for (int i = RT_MEANING_DTYPE; t->kind == IR_INT && t->name.length && i < RT_MEANING_COUNT; i++)
+        if (ts_str_is(t->name, meanings[i]))
+            return (rt_meaning)i;
+    return RT_MEANING_NUMBER;
+}
+
 const ir_type *ir_type_tensor(ir_module *m, rt_dtype dtype, int rank, const rt_dim *dims,
                               ir_layout layout) {
     ir_type t = blank(IR_TENSOR);
@@ -298,6 +322,8 @@ static bool is_sub(const ir_type *sub, const ir_type *super, bool facts) {
     switch (sub->kind) {
     case IR_TENSOR:
         return !facts || tensor_refines(sub, super);
+    case IR_INT:
+        return !facts || !super->name.length;
     case IR_LIST:
     case IR_DICT:
         /* Invariant in the language; the facts of tensors inside may still be forgotten. */
@@ -337,7 +363,7 @@ bool ir_type_same_shape_of(const ir_type *a, const ir_type *b) {
     if (a == b)
         return true;
     if (a->kind != b->kind || a->arg_count != b->arg_count || a->class_ != b->class_ ||
-        !ts_str_equal(a->name, b->name))
+        (a->kind != IR_INT && !ts_str_equal(a->name, b->name)))
         return false;
     for (size_t i = 0; i < a->arg_count; i++)
         if (!ir_type_same_shape_of(a->args[i], b->args[i]))
@@ -372,6 +398,8 @@ const ir_type *ir_type_join(ir_module *m, const ir_type *a, const ir_type *b) {
         return a;
     if (a->kind == IR_TENSOR && b->kind == IR_TENSOR)
         return join_tensors(m, a, b);
+    if (a->kind == IR_INT && b->kind == IR_INT)
+        return m->types->simple[IR_INT];
     if (ir_type_is_refinement(a, b))
         return b;
     if (ir_type_is_refinement(b, a))
@@ -500,7 +528,7 @@ static const ir_type *type_of_value(ir_module *m, rt_value v, int depth) {
     case RT_TAG_BOOL:
         return m->types->simple[IR_BOOL];
     case RT_TAG_INT:
-        return m->types->simple[IR_INT];
+        return ir_type_meant(m, (rt_meaning)v.aux);
     case RT_TAG_FLOAT:
         return m->types->simple[IR_FLOAT];
     case RT_TAG_DEVICE:

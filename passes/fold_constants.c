@@ -370,7 +370,9 @@ static void fold_cast(folder *fo, ir_op *op) {
     }
     rt_value c;
     if (ir_const_value(v, &c) && ir_value_is(c, wanted) && c.tag != RT_TAG_DICT) {
-        const ir_type *own = ir_type_of_value(fo->m, c);
+        const ir_type *own = ir_type_of_value(fo->m, c), *inner = ir_type_without_none(fo->m, wanted);
+        if (own->kind == IR_INT && inner->kind == IR_INT)
+            own = inner; /* a dtype, perhaps */
         replace_with_constant(fo, op, c, ir_type_is_refinement(own, wanted) ? own : wanted);
     }
 }

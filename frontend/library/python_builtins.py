@@ -244,12 +244,6 @@ def percent_by_name(text: str, names: List[str]) -> Tuple[str, List[str]]:
     return out, order
 
 
-def dtype_name(dtype: int) -> str:
-    names = ["uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64", "complex32", "complex64",
-             "complex128", "bool", "qint8", "quint8", "qint32", "bfloat16"]
-    return "torch." + names[dtype]
-
-
 def sum_numbers(xs, start):
     total = start
     for x in xs:

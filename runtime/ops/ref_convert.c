@@ -434,7 +434,7 @@ KERNEL(num_to_tensor) {
 }
 
 KERNEL(tensor_dtype) {
-    outs[0] = rt_int(args[0].as.tensor->dtype);
+    outs[0] = rt_int_meaning(args[0].as.tensor->dtype, RT_MEANING_DTYPE);
     return NULL;
 }
 KERNEL(tensor_device) {

@@ -226,6 +226,21 @@ static ts_status print_enum(ts_buffer *out, const rt_enum *e, bool is_repr, int 
     return NULL;
 }
 
+const char *rt_meaning_text(rt_meaning meaning, int64_t i) {
+    enum { MOST = RT_DTYPE_COUNT };
+    static const char *const texts[RT_MEANING_COUNT][MOST] = {
+        [RT_MEANING_DTYPE] = {
+#define DTYPE(number, name, ctype, bytes, category) [number] = "torch." #name,
+            RT_DTYPES(DTYPE)
+#undef DTYPE
+        },
+        [RT_MEANING_LAYOUT] = {"torch.strided", "torch.sparse_coo", "torch.sparse_csr", NULL, "torch._mkldnn"},
+        [RT_MEANING_MEMORY_FORMAT] = {"torch.contiguous_format", "torch.preserve_format", "torch.channels_last",
+                                      "torch.channels_last_3d"},
+        [RT_MEANING_QSCHEME] = {"torch.per_tensor_affine", "torch.per_channel_affine", "torch.per_tensor_symmetric"}};
+    return meaning < RT_MEANING_COUNT && i >= 0 && i < MOST ? texts[meaning][i] : NULL;
+}
+
 static ts_status print_value(ts_buffer *out, rt_value v, bool is_repr, int depth) {
     if (depth <= 0)
         return rt_depth_error();
@@ -237,7 +252,10 @@ static ts_status print_value(ts_buffer *out, rt_value v, bool is_repr, int depth
         ts_buffer_text(out, v.as.i ? "True" : "False");
         return NULL;
     case RT_TAG_INT:
-        ts_buffer_format(out, "%lld", (long long)v.as.i);
+        if (rt_meaning_text((rt_meaning)v.aux, v.as.i))
+            ts_buffer_text(out, rt_meaning_text((rt_meaning)v.aux, v.as.i));
+        else
+            ts_buffer_format(out, "%lld", (long long)v.as.i);
         return NULL;
     case RT_TAG_FLOAT:
         print_double(out, v.as.f, true);

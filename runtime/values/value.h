@@ -20,7 +20,8 @@
 typedef enum rt_tag {
     RT_TAG_NONE = 0,
     RT_TAG_BOOL = 1,   /* i is 0 or 1 */
-    RT_TAG_INT = 2,    /* i; dtypes, layouts and memory formats are ints, as in TorchScript */
+    RT_TAG_INT = 2,    /* i; dtypes, layouts and memory formats are ints, as in TorchScript; aux: their rt_meaning, where
+                          the compiler knows it: for their texts alone */
     RT_TAG_FLOAT = 3,  /* f */
     RT_TAG_DEVICE = 4, /* i: index, -1 for none; aux: 0 cpu, 1 cuda, 2 opencl, 3 meta */
     RT_TAG_UNINITIALIZED = 5, /* torch's uninitialized(T): never read on a path that is taken */
@@ -79,6 +80,20 @@ static inline rt_value rt_none(void) { return (rt_value){.tag = RT_TAG_NONE}; }
 static inline rt_value rt_bool(bool b) { return (rt_value){.tag = RT_TAG_BOOL, .as.i = b}; }
 static inline rt_value rt_int(int64_t i) { return (rt_value){.tag = RT_TAG_INT, .as.i = i}; }
 static inline rt_value rt_float(double f) { return (rt_value){.tag = RT_TAG_FLOAT, .as.f = f}; }
+/* What an int stands for in Python: torch.float32, torch.strided, torch.channels_last, torch.per_tensor_affine. */
+typedef enum rt_meaning {
+    RT_MEANING_NUMBER,
+    RT_MEANING_DTYPE,
+    RT_MEANING_LAYOUT,
+    RT_MEANING_MEMORY_FORMAT,
+    RT_MEANING_QSCHEME,
+    RT_MEANING_COUNT
+} rt_meaning;
+static inline rt_value rt_int_meaning(int64_t i, rt_meaning meaning) {
+    return (rt_value){.tag = RT_TAG_INT, .aux = (uint32_t)meaning, .as.i = i};
+}
+/* "torch.float32"; NULL for a number, and for what no member has. */
+const char *rt_meaning_text(rt_meaning meaning, int64_t i);
 static inline bool rt_is_counted(rt_value v) { return v.tag >= RT_TAG_COMPLEX; }
 static inline bool rt_is_none(rt_value v) { return v.tag == RT_TAG_NONE; }
 
