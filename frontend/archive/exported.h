@@ -41,6 +41,7 @@ typedef struct fe_exported {
     fe_map *names; /* of the graph at hand -> ts_str*, what stands for it in the text */
     fe_input_type *inputs; /* what the graph says of its inputs */
     size_t input_count, input_capacity;
+    fe_map paths; /* of the inputs, ['x'][0]['k'] -> ts_str*, the name of that part in the text */
     fe_map sizes; /* symbol -> ts_str*, the expression of the first size that it is */
     size_t graph_count, temporary_count;
 } fe_exported;
@@ -64,6 +65,9 @@ ts_status fe_exported_write(fe_archive *archive) TS_WARN_UNUSED;
 ts_str fe_exported_symbol(const char *expression); /* its name where it is a symbol alone, or empty */
 void fe_exported_bind_sizes(fe_archive *archive, const json_t *argument);
 void fe_exported_write_guards(fe_archive *archive, const json_t *argument);
+/* exported_conditions.c: what the exporter assumed of its inputs. First the paths of all are told. */
+void fe_exported_path(fe_archive *archive, ts_str path, ts_str expression);
+ts_status fe_exported_write_conditions(fe_archive *archive) TS_WARN_UNUSED;
 /* exported_graph.c: nodes as statements; depth counts nested graphs. */
 ts_status fe_exported_write_nodes(fe_archive *archive, const json_t *graph, int indent, int depth)
     TS_WARN_UNUSED;

@@ -166,7 +166,8 @@ static void write_constant_guard(fe_archive *a, const leaf *l, ts_str expression
 }
 
 /* Names for the leaves below an expression. is_any: a part whose type the container forgot. */
-static ts_status bind(fe_archive *a, const json_t *spec, leaves *l, ts_str expression, bool is_any) {
+static ts_status bind(fe_archive *a, const json_t *spec, leaves *l, ts_str expression, ts_str path,
+                      bool is_any) {
     form shape;
     json_t *keys = NULL;
     ts_status status = shape_of(a, spec, &shape, &keys);
@@ -185,6 +186,7 @@ static ts_status bind(fe_archive *a, const json_t *spec, leaves *l, ts_str expre
             ts_buffer_format(&a->exported->text, "    %.*s = %.*s\n", (int)name.length, name.data,
                              (int)expression.length, expression.data);
         }
+        fe_exported_path(a, path, name);
         if (one->argument)
             fe_exported_bind(a, one->name, name);
         else
@@ -205,7 +207,10 @@ static ts_status bind(fe_archive *a, const json_t *spec, leaves *l, ts_str expre
         ts_buffer_char(&part, ']');
         ts_str at = ts_arena_str(a->arena, (ts_str){part.data ? part.data : "", part.length});
         ts_buffer_deinit(&part);
-        status = bind(a, json_array_get(children_of(spec), i), l, at, forgets);
+        const char *key = keys ? json_string_value(json_array_get(keys, i)) : NULL;
+        ts_str below = key ? ts_arena_format(a->arena, "%.*s['%s']", (int)path.length, path.data, key)
+                           : ts_arena_format(a->arena, "%.*s[%zu]", (int)path.length, path.data, i);
+        status = bind(a, json_array_get(children_of(spec), i), l, at, below, forgets);
     }
     json_decref(keys);
     return status;
@@ -308,7 +313,8 @@ static ts_status write_parameters(fe_archive *a, const json_t *spec, const json_
     ts_buffer_text(&e->text, ") -> ");
     e->body_at = e->text.length;
     for (size_t i = 0; i < count; i++)
-        TS_TRY(bind(a, parts[i].spec, l, parts[i].name, false));
+        TS_TRY(bind(a, parts[i].spec, l, parts[i].name,
+                    ts_arena_format(a->arena, "['%.*s']", (int)parts[i].name.length, parts[i].name.data), false));
     return NULL;
 }
 
@@ -480,6 +486,7 @@ static ts_status write_class(fe_archive *a, const json_t *module, json_t *const 
     for (size_t i = 0; i < inputs.count; i++)
         if (inputs.items[i].argument)
             fe_exported_write_guards(a, inputs.items[i].argument);
+    TS_TRY(fe_exported_write_conditions(a));
     TS_TRY(fe_exported_write_nodes(a, graph, 2, 0));
     TS_TRY(read_outputs(a, signature, &outputs));
     ts_buffer result = {0};

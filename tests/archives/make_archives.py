@@ -250,6 +250,14 @@ class Sizes(nn.Module):
         return torch.cat([x, y], 0), x[:-1] + y[1:x.shape[0]], x.mean() * y.shape[0], torch.zeros(x.shape[0] + 3), x.view(-1)
 
 
+class Branches(nn.Module):
+    """Branches that the exporter took by the sizes it saw; for others the graph would be wrong."""
+
+    def forward(self, x, parts, names):
+        y = x * 2 if x.shape[0] % 2 == 0 else x * 3
+        return (y + 1 if parts[1].shape[0] * 2 > names["a"].shape[0] + 1 else y - 1), names["a"] + 1
+
+
 @dataclasses.dataclass
 class Pair:
     x: torch.Tensor
@@ -315,6 +323,10 @@ def exported():
     export("export_sizes", Sizes(), (torch.randn(4, 3), torch.randn(8, 3)), (torch.randn(5, 3), torch.randn(10, 3)),
            (torch.randn(5, 3), torch.randn(9, 3)), (torch.randn(60, 3), torch.randn(120, 3)), guarded=True,
            dynamic={"x": {0: b}, "y": {0: 2 * b}})
+    auto = {0: torch.export.Dim.AUTO}
+    export("export_branches", Branches(), *((torch.randn(x, 2), [torch.randn(2), torch.randn(y)], {"a": torch.randn(z)})
+                                            for x, y, z in ((4, 3, 2), (6, 4, 5), (5, 3, 2), (4, 2, 7), (8, 9, 9))),
+           guarded=True, dynamic={"x": auto, "parts": [None, auto], "names": {"a": auto}})
     export("export_scan", Scans(), *((torch.randn(2, 3), Pair(torch.randn(n, 2, 3), 4)) for n in (5, 2, 7)),
            dynamic={"h": None, "p": [{0: torch.export.Dim.AUTO}, None]})
     images = (torch.randn(1, 2, 4, 4), torch.tensor([2, 0]))
