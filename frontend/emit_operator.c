@@ -670,6 +670,10 @@ ir_value *em_compare_two(emitter *E, ast_operator op, em a, em b, const ast_node
     }
     bool numbers = is_number(tx) && is_number(ty);
     bool strings = tx->kind == IR_STR && ty->kind == IR_STR;
+    rt_value known_x, known_y;
+    bool is_equality = strings && (op == AST_EQ || op == AST_NE);
+    if (is_equality && ir_const_value(x, &known_x) && ir_const_value(y, &known_y)) /* a branch for one child's name */
+        return ir_build_bool(&E->b, ts_str_equal(rt_str_text(known_x.as.str), rt_str_text(known_y.as.str)) == (op == AST_EQ));
     if (is_tensor(x) || is_tensor(y)) {
         if (!is_tensor(x) && is_number(tx))
             return em_op(E, compare_table[row].swapped, node, 2, y, x);

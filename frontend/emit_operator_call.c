@@ -309,12 +309,13 @@ em em_operator(emitter *E, ts_str name, em_arguments *args, const ast_node *node
         made.is_tuple = made.is_tuple || (made.kind == EM_VALUE && gives_tuple(name, made.value->type, node));
         return made;
     }
-    for (size_t i = 0; i < args->count; i++) { /* where no overload has requires_grad=False */
+    for (size_t i = 0; i < args->count; i++) { /* where no overload has requires_grad= */
         bool wanted;
-        if (!ts_str_is(args->items[i].name, "requires_grad") || !ir_const_bool(values[i], &wanted) || wanted)
+        if (!ts_str_is(args->items[i].name, "requires_grad") || !ir_const_bool(values[i], &wanted))
             continue;
         em_arguments rest = em_arguments_without(E, args, i);
-        return em_operator(E, name, &rest, node);
+        em made = em_operator(E, name, &rest, node);
+        return wanted && made.kind == EM_VALUE ? em_value(em_op(E, "requires_grad_", node, 1, made.value)) : made;
     }
     size_t out_at[EM_MAX_PARAMETERS];
     size_t out_count = em_find_named_outs(list, count, args, values, out_at, EM_MAX_PARAMETERS);

@@ -226,6 +226,8 @@ ir_value *em_shown(emitter *E, em v, const ast_node *node) {
     ir_value *view = em_view_text(E, v, node);
     if (view)
         return view;
+    if (!em_is_mixed_enum(v))
+        v = em_enum_value(E, v, node); /* an IntEnum's member reads as its value */
     ir_value *x = em_as_python(E, v, node);
     bool own = x && (em_class_has_method(x->type->kind == IR_OPTIONAL ? x->type->args[0] : x->type, "__str__") ||
                      em_has_own_text(x->type));

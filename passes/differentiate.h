@@ -99,4 +99,9 @@ ts_status differ_open(differ *d, bool *out_any) TS_WARN_UNUSED;
 /* Gradients of the wanted operands of r->op; *out_done false where there is no formula. */
 ts_status differ_apply(differ_rule *r, bool *out_done) TS_WARN_UNUSED;
 
+/* Values of the type can hold what has a gradient. */
+bool differ_may_carry(const ir_type *t);
+/* An operator whose results PyTorch gives no history. */
+bool differ_cuts(const ir_op *op);
+
 #endif

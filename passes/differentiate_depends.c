@@ -144,7 +144,7 @@ bool differ_is_inside(const ir_op *outer, const ir_value *v) {
 }
 
 /* Values of the type can hold what has a gradient. */
-static bool may_carry(const ir_type *t) {
+bool differ_may_carry(const ir_type *t) {
     switch (t->kind) {
     case IR_TENSOR:
         return t->dtype == RT_DTYPE_UNKNOWN || rt_dtype_is_float(t->dtype) ||
@@ -155,7 +155,7 @@ static bool may_carry(const ir_type *t) {
     case IR_OPTIONAL:
     case IR_UNION:
         for (size_t i = 0; i < t->arg_count; i++)
-            if (may_carry(t->args[i]))
+            if (differ_may_carry(t->args[i]))
                 return true;
         return false;
     case IR_ANY:
@@ -168,7 +168,7 @@ static bool may_carry(const ir_type *t) {
 
 /* What PyTorch gives no history: values that are new, by how their names begin. Operators that are
  * constant piece by piece, as floor, have a derivative of zeros instead. */
-static bool cuts(const ir_op *op) {
+bool differ_cuts(const ir_op *op) {
     static const char *const starts[] = {
         "detach",  "prim_data", "zeros_like", "ones_like", "full_like",   "empty_like", "rand_like",
         "randn_like", "randint_like", "new_", "linspace", "logspace", "normal.", "normal_", "uniform_",
@@ -192,7 +192,7 @@ typedef struct dependence {
 } dependence;
 
 static bool mark(dependence *w, ir_value *v) {
-    if (!may_carry(v->type) || differ_depends(w->d, v))
+    if (!differ_may_carry(v->type) || differ_depends(w->d, v))
         return false;
     ir_value_map_set(w->d->depends, v, v);
     w->changed = true;
@@ -302,7 +302,7 @@ static void walk_op(dependence *w, ir_op *op) {
     bool any = false;
     for (size_t i = 0; i < op->operand_count; i++)
         any |= differ_depends(d, op->operands[i]);
-    if (!any || cuts(op) || !w->is_on || op == d->at)
+    if (!any || differ_cuts(op) || !w->is_on || op == d->at)
         return;
     if (op->opcode == IR_OP_SET_ATTR) {
         add_field(w, op->name);

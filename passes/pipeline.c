@@ -29,9 +29,11 @@ static const char *const order[] = {
     "eliminate_dead",     /* fewer writes to analyse */
     "scalar_tensors",     /* sizes as numbers */
     "infer_types",        /* functional form needs ranks and dtypes */
+    "settle_requires_grad", /* while marks and writes stand in the program */
     "settle_indices",     /* ranks decide what is a view, and so what a write reaches */
     "functionalise",      /* values only, from here on */
     "}",
+    "refuse_requires_grad", /* branches and loops are what they will be */
     "{",
     "differentiate", /* while operators are whole and their types known */
     "?decompose",    /* formulas of the library, for gradients of gradients; what was opened */
