@@ -50,6 +50,8 @@ ir_value *em_as_list(emitter *E, em v, const ast_node *node) {
     if (v.kind == EM_TUPLE)
         return em_tuple_to_list(E, v, node);
     ir_value *x;
+    if (v.kind == EM_GENERATOR)
+        v = em_comprehension(E, em_whole_generator(E, v.node), NULL);
     if (em_is_lazy(E, v))
         return em_list_by_loop(E, v, node);
     if (v.kind == EM_BINDING && v.binding->kind == FE_CLASS && v.binding->class_->kind == RT_CLASS_ENUM)

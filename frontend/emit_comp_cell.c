@@ -72,6 +72,19 @@ static void targets_of(ts_arena *arena, const ast_node *t, fe_map *out) {
         targets_of(arena, t->list.items[i], out);
 }
 
+/* list((lambda: i) for i in xs): nothing is called before all items are there, as in a list's display. */
+const ast_node *em_whole_generator(emitter *E, const ast_node *generator) {
+    ts_str key = ts_arena_format(E->arena, "whole%p %u", (const void *)generator->source, generator->offset);
+    ast_node *copy = fe_map_get(&E->fe->closure_nodes, key);
+    if (!copy) {
+        copy = TS_NEW(E->arena, ast_node);
+        *copy = *generator;
+        copy->kind = AST_LIST_COMP;
+        fe_map_set(E->arena, &E->fe->closure_nodes, key, copy);
+    }
+    return copy;
+}
+
 const ast_node *em_comp_with_cell(emitter *E, const ast_node *node, em *out_cell) {
     *out_cell = em_error();
     if (!E->function || (node->source && node->source->is_archive))

@@ -406,6 +406,7 @@ bool em_asks_in_turn(const ast_node *generator);
 em em_any_of(emitter *E, const ast_node *generator, bool is_any);
 /* emit_comp_cell.c: the comprehension with its variables that lambdas share in a cell, which is pushed as a local;
  * itself, and an error, where there are none. em_comp_share stores what was bound since into the cell. */
+const ast_node *em_whole_generator(emitter *E, const ast_node *generator); /* as a list comprehension */
 const ast_node *em_comp_with_cell(emitter *E, const ast_node *node, em *out_cell);
 void em_comp_share(emitter *E, em cell, const ast_node *node, size_t first_local);
 ir_value *em_format_value(emitter *E, em v, ir_value *spec, const ast_node *node);

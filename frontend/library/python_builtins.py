@@ -461,6 +461,11 @@ def exception_text_repr(name: str, text: str) -> str:
     return f"{name}({text!r})"
 
 
+def need_rows(count: int, columns: int):
+    if count == 0:
+        raise ValueError(f"not enough values to unpack (expected {columns}, got 0)")
+
+
 def zip_star(rows):
     if len(rows) == 0:
         return [[x for x in row] for row in rows]
