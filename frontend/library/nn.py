@@ -4,7 +4,7 @@ __init__ runs at compile time (frontend/init_eval.c); the methods compile like a
 Parameter and the containers' bookkeeping belong to the evaluator."""
 import copy
 import math
-from typing import Dict, List, Optional, Tuple
+from typing import Dict, List, Optional, Tuple, Union
 
 import torch
 import torch.nn.functional as F
@@ -1760,9 +1760,11 @@ class CTCLoss(_Loss):
         self.blank = blank
         self.zero_infinity = zero_infinity
 
-    def forward(self, log_probs: Tensor, targets: Tensor, input_lengths: Tensor, target_lengths: Tensor) -> Tensor:
-        return F.ctc_loss(log_probs, targets, input_lengths, target_lengths, self.blank, self.reduction,
-                          self.zero_infinity)
+    def forward(self, log_probs: Tensor, targets: Tensor, input_lengths: Union[Tensor, List[int]],
+                target_lengths: Union[Tensor, List[int]]) -> Tensor:
+        frames = input_lengths if isinstance(input_lengths, Tensor) else torch.tensor(input_lengths)
+        lengths = target_lengths if isinstance(target_lengths, Tensor) else torch.tensor(target_lengths)
+        return F.ctc_loss(log_probs, targets, frames, lengths, self.blank, self.reduction, self.zero_infinity)
 
 
 # ---- stacks ----

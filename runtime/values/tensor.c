@@ -6,8 +6,9 @@
 #include "runtime/base/checked.h"
 #include "runtime/base/memory.h"
 
-/* SPARE_RANK: dimensions that unsqueeze_ and as_strided_ may add to a tensor where it stands. */
-enum { STORAGE_ALIGN = 64, SPARE_RANK = 2 };
+/* A tensor has room for USUAL_RANK dimensions or its own, and for SPARE_RANK more that unsqueeze_,
+ * as_strided_ and resize_ may add where it stands. */
+enum { STORAGE_ALIGN = 64, USUAL_RANK = 4, SPARE_RANK = 2 };
 _Static_assert(sizeof(rt_storage) <= STORAGE_ALIGN, "the header fits before the data");
 
 /* Beyond any machine's memory: malloc with overcommit would grant it and the writes would kill. */
@@ -128,7 +129,7 @@ static ts_status make_header(rt_dtype dtype, const int64_t *sizes, const int64_t
     int64_t count;
     if (!rt_element_count(sizes, rank, &count))
         return ts_no_memory();
-    size_t room = (size_t)rank + SPARE_RANK;
+    size_t room = (size_t)(rank < USUAL_RANK ? USUAL_RANK : rank) + SPARE_RANK;
     rt_tensor *t = malloc(sizeof *t + 2 * room * sizeof(int64_t));
     if (!t)
         return ts_no_memory();
