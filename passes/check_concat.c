@@ -41,31 +41,19 @@ bool pass_concat_is_open(ir_module *m, const ir_op *concat) {
 }
 
 static void build_check(ir_builder *b, const ir_op *concat, open_size size) {
-    ir_module *m = b->module;
     const ir_op *list = concat->operands[0]->def;
     ir_value *sizes[2] = {ir_build_size(b, list->operands[0]->type->dims[size.dim]),
                           ir_build_size(b, list->operands[size.part]->type->dims[size.dim])};
     ir_value *same = pass_build_core(b, "eq.int", sizes, 2)->results[0];
-    ir_op *choice = ir_build_if(b, same);
-    ir_builder right = {.module = m, .block = choice->regions[0], .place = b->place};
-    ir_builder wrong = {.module = m, .block = choice->regions[1], .place = b->place};
-    ir_build_yield(&right, NULL, 0);
     int64_t dim = 0;
     ir_const_int(concat->operands[1], &dim);
     dim = dim < 0 ? dim + list->operands[0]->type->rank : dim;
-    ir_value *shown[4] = {ir_build_int(&wrong, dim), sizes[0], sizes[1],
-                          ir_build_int(&wrong, (int64_t)size.part)};
-    const ir_type *types[4];
-    for (int i = 0; i < 4; i++)
-        types[i] = shown[i]->type;
-    const ir_type *tuple = ir_type_tuple(m, types, 4, NULL);
-    ir_value *parts[2] = {
-        ir_build_str(&wrong, TS_STR("Sizes of tensors must match except in dimension {}. Expected "
-                                    "size {} but got size {} for tensor number {} in the list.")),
-        ir_build_op(&wrong, IR_OP_TUPLE, shown, 4, &tuple, 1)->results[0]};
-    ir_value *message = pass_build_core(&wrong, "format", parts, 2)->results[0];
-    ir_build_op(&wrong, IR_OP_RAISE, &message, 1, NULL, 0)->name = TS_STR("RuntimeError");
-    ir_build_yield(&wrong, NULL, 0);
+    rt_dim shown[4] = {dim, list->operands[0]->type->dims[size.dim],
+                       list->operands[size.part]->type->dims[size.dim], (int64_t)size.part};
+    pass_build_check(b, same,
+                     TS_STR("Sizes of tensors must match except in dimension {}. Expected "
+                            "size {} but got size {} for tensor number {} in the list."),
+                     shown, 4);
 }
 
 void pass_check_concat(pass_context *ctx, ir_module *m, const ir_op *concat, ir_op *place) {

@@ -510,6 +510,8 @@ static ir_op *build(body *b) {
     ir_build_yield(&inside, yields, count);
     if (ir_is_concat(root) && pass_concat_is_open(m, root))
         pass_check_concat(b->f->ctx, m, root, kernel);
+    for (size_t i = 0; i < g->count; i++)
+        pass_check_window(b->f->ctx, m, g->members[i], kernel);
     for (size_t i = 0; i < count; i++) {
         ir_value *r = ir_op_add_result(m, kernel, old[i]->type, old[i]->name);
         ir_replace_uses(m, old[i], r);

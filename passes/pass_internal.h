@@ -38,6 +38,15 @@ ir_value *pass_build_both(ir_builder *b, ir_value *x, ir_value *y);
 /* A core operator by its row's name; operands that are NULL or not given take the schema's default. */
 ir_op *pass_build_core(ir_builder *b, const char *name, ir_value *const *given, size_t count);
 
+/* if holds {} else { raise RuntimeError(message, its {} the sizes shown, four at most) } */
+void pass_build_check(ir_builder *b, ir_value *holds, ts_str message, const rt_dim *shown,
+                      size_t count);
+
+/* ---- check_window.c ---- */
+/* Before `place`: raises where a convolution's or a pool's window does not fit its image, of which
+ * only a run knows the size. */
+void pass_check_window(pass_context *ctx, ir_module *m, const ir_op *op, ir_op *place);
+
 /* ---- check_concat.c: of a concatenation that kernels can hold ---- */
 /* Whether sizes of its parts must be compared at run time. */
 bool pass_concat_is_open(ir_module *m, const ir_op *concat);

@@ -91,10 +91,22 @@ static bool has_only_tensors(const ir_op *kernel) {
     return true;
 }
 
+/* An if whose paths only make numbers and raise: a check of sizes (check_window.c). */
+static bool is_check(const ir_op *op) {
+    if (op->opcode != IR_OP_IF || op->result_count > 0)
+        return false;
+    for (size_t i = 0; i < op->region_count; i++)
+        for (const ir_op *inner = op->regions[i]->first; inner; inner = inner->next)
+            if (inner->region_count > 0 || (ir_effects(inner) & IR_EFFECT_WRITES))
+                return false;
+    return true;
+}
+
 /* The first kernel may run where the second stands: nothing between writes what it reads. */
 static bool may_wait(const ir_op *first, const ir_op *second) {
     for (const ir_op *op = first->next; op != second; op = op->next)
-        if (!op || op->region_count > (op->opcode == IR_OP_KERNEL) || (ir_effects(op) & IR_EFFECT_WRITES))
+        if (!op || (op->region_count > (op->opcode == IR_OP_KERNEL) && !is_check(op)) ||
+            (ir_effects(op) & IR_EFFECT_WRITES))
             return false;
     return true;
 }

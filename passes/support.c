@@ -1,6 +1,8 @@
 /* passes/support.c - helpers that the passes share. */
 #include "passes/pass_internal.h"
 
+#include <assert.h>
+
 static void collect_block(pass_context *ctx, const ir_block *b, pass_op_list *out) {
     for (ir_op *op = b->first; op; op = op->next)
         pass_collect_op(ctx, op, out);
@@ -142,6 +144,30 @@ ir_op *pass_build_core(ir_builder *b, const char *name, ir_value *const *given, 
         operands[i] = ir_build_const_typed(b, v, t);
     }
     return ir_build_core(b, core, operands, s->arg_count);
+}
+
+void pass_build_check(ir_builder *b, ir_value *holds, ts_str message, const rt_dim *shown,
+                      size_t count) {
+    enum { MOST = 4 };
+    ir_op *choice = ir_build_if(b, holds);
+    ir_builder right = {.module = b->module, .block = choice->regions[0], .place = b->place};
+    ir_builder wrong = {.module = b->module, .block = choice->regions[1], .place = b->place};
+    ir_build_yield(&right, NULL, 0);
+    ir_value *values[MOST];
+    const ir_type *types[MOST];
+    assert(count <= MOST);
+    for (size_t i = 0; i < count; i++) {
+        values[i] = ir_build_size(&wrong, shown[i]);
+        types[i] = values[i]->type;
+    }
+    ir_value *text = ir_build_str(&wrong, message);
+    if (count > 0) {
+        const ir_type *tuple = ir_type_tuple(b->module, types, count, NULL);
+        ir_value *parts[2] = {text, ir_build_op(&wrong, IR_OP_TUPLE, values, count, &tuple, 1)->results[0]};
+        text = pass_build_core(&wrong, "format", parts, 2)->results[0];
+    }
+    ir_build_op(&wrong, IR_OP_RAISE, &text, 1, NULL, 0)->name = TS_STR("RuntimeError");
+    ir_build_yield(&wrong, NULL, 0);
 }
 
 /* ---- the object tree ---- */

@@ -769,25 +769,36 @@ def diff(self: Tensor, n: int = 1, dim: int = -1, prepend: Optional[Tensor] = No
     return x
 
 
+def _check_cov_weights(weights: Tensor, name: str, count: int):
+    if torch.dim(weights) > 1:
+        raise RuntimeError(f"cov(): expected {name} to have one or fewer dimensions but got {name} with "
+                           f"{torch.dim(weights)} dimensions")
+    if torch.numel(weights) != count:
+        raise RuntimeError(f"cov(): expected {name} to have the same numel as there are observations in the input but got "
+                           f"{torch.numel(weights)} != {count}")
+    if count > 0 and bool(torch.any(weights < 0)):
+        raise RuntimeError(f"cov(): {name} cannot be negative")
+
+
 def cov(self: Tensor, *, correction: int = 1, fweights: Optional[Tensor] = None,
         aweights: Optional[Tensor] = None) -> Tensor:
     if torch.dim(self) > 2:
         raise RuntimeError("cov(): expected input to have two or fewer dimensions but got an input with "
                            f"{torch.dim(self)} dimensions")
-    if fweights is not None and torch.dim(fweights) > 1:
-        raise RuntimeError("cov(): expected fweights to have one or fewer dimensions but got fweights with "
-                           f"{torch.dim(fweights)} dimensions")
-    if aweights is not None and torch.dim(aweights) > 1:
-        raise RuntimeError("cov(): expected aweights to have one or fewer dimensions but got aweights with "
-                           f"{torch.dim(aweights)} dimensions")
     x = torch.unsqueeze(self, 0) if torch.dim(self) < 2 else self
     if torch.dim(self) == 0:
         x = torch.reshape(self, [1, 1])
     count = torch.size(x, 1)
     w: Optional[Tensor] = None
     if fweights is not None:
+        _check_cov_weights(fweights, "fweights", count)
+        if torch.is_floating_point(fweights) or torch.is_complex(fweights) or fweights.dtype == torch.bool:
+            raise RuntimeError("cov(): expected fweights to have integral dtype")
         w = fweights
     if aweights is not None:
+        _check_cov_weights(aweights, "aweights", count)
+        if not torch.is_floating_point(aweights):
+            raise RuntimeError("cov(): expected aweights to have floating point dtype")
         w = aweights if w is None else w * aweights
     if w is None:
         norm = torch.scalar_tensor(float(max(count - correction, 0)))
@@ -957,11 +968,20 @@ def gradient__scalarint(self: Tensor, *, spacing: Optional[number] = None, dim: 
     return result
 
 
+def _check_distinct(dims: List[int], rank: int):
+    for i in range(len(dims)):
+        for j in range(i):
+            if dims[i] % rank == dims[j] % rank:
+                raise RuntimeError(f"dim {dims[i] % rank} appears multiple times in the list of dims")
+
+
 def gradient__array(self: Tensor, *, dim: List[int], edge_order: int = 1) -> List[Tensor]:
+    _check_distinct(dim, torch.dim(self))
     return [_gradient(self, 1.0, d, edge_order) for d in dim]
 
 
 def gradient__scalararray(self: Tensor, *, spacing: number, dim: List[int], edge_order: int = 1) -> List[Tensor]:
+    _check_distinct(dim, torch.dim(self))
     return [_gradient(self, float(spacing), d, edge_order) for d in dim]
 
 
@@ -974,6 +994,7 @@ def gradient__scalarrayint(self: Tensor, *, spacing: List[float], dim: Optional[
 
 def gradient__scalarrayarray(self: Tensor, *, spacing: List[float], dim: List[int],
                              edge_order: int = 1) -> List[Tensor]:
+    _check_distinct(dim, torch.dim(self))
     return [_gradient(self, spacing[i], dim[i], edge_order) for i in range(len(dim))]
 
 
@@ -989,6 +1010,7 @@ def gradient__tensorarrayint(self: Tensor, *, spacing: List[Tensor], dim: Option
 
 
 def gradient__tensorarray(self: Tensor, *, spacing: List[Tensor], dim: List[int], edge_order: int = 1) -> List[Tensor]:
+    _check_distinct(dim, torch.dim(self))
     result: List[Tensor] = []
     for i in range(len(dim)):
         result.append(_gradient_at(self, spacing[i], dim[i], edge_order))

@@ -85,12 +85,23 @@ static ts_status conv_init(conv *c, const rt_tensor *x, const rt_tensor *w, rt_v
                         "have %lld channels, but got %lld channels instead",
                         (long long)groups, (long long)expected, (long long)expected,
                         (long long)c->c_in);
+    if (c->c_out <= 0 && (transposed || c->c_in > 0))
+        return ts_raise("RuntimeError",
+                        "Given groups=%lld, expected weight to be at least 1 at dimension %d, but got "
+                        "weight of size %lld instead",
+                        (long long)groups, transposed, (long long)w->sizes[transposed]);
     TS_TRY(spatial(stride, c->dims, 1, "stride", c->stride));
     TS_TRY(spatial(dilation, c->dims, 1, "dilation", c->dilation));
     for (int i = 0; i < SPATIAL; i++) {
         int own = i - (SPATIAL - c->dims);
         c->in[i] = own < 0 ? 1 : x->sizes[channel + 1 + own];
         c->kernel[i] = own < 0 ? 1 : w->sizes[2 + own];
+        if (c->kernel[i] <= 0)
+            return ts_raise("RuntimeError", "kernel size should be greater than zero, but got %lld",
+                            (long long)c->kernel[i]);
+        if (transposed && c->in[i] <= 0)
+            return ts_raise("RuntimeError", "Only zero batch or zero channel inputs are supported, but "
+                                            "the input has a spatial size of 0");
         if (c->stride[i] <= 0)
             return ts_raise("RuntimeError", "non-positive stride is not supported");
         if (c->dilation[i] <= 0)

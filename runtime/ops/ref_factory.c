@@ -145,6 +145,10 @@ static ts_status spaced(const rt_value *args, rt_value dtype_value, bool is_log,
     bool is_complex = number_dtype(args[0]) == RT_complex64 || number_dtype(args[1]) == RT_complex64;
     rt_dtype dtype = rt_as_dtype(dtype_value, is_complex ? RT_complex64 : RT_float32);
     int64_t n = args[2].as.i;
+    for (int i = 0; i < 2; i++)
+        if (args[i].tag == RT_TAG_TENSOR && args[i].as.tensor->rank != 0)
+            return ts_raise("RuntimeError", "%s only supports 0-dimensional start and end tensors",
+                            is_log ? "logspace" : "linspace");
     if (n < 0)
         return ts_raise("RuntimeError", "number of steps must be non-negative");
     rt_tensor *t;

@@ -645,6 +645,8 @@ static ts_status rrelu(rt_context *context, const rt_tensor *x, rt_tensor *noise
 }
 
 KERNEL(rrelu) {
+    if (rt_as_double(args[1]) > rt_as_double(args[2]))
+        return ts_raise("RuntimeError", "Lower bound should be less than or equal to the upper bound");
     return rrelu(context, args[0].as.tensor, NULL, args[1], args[2], args[3].as.i != 0, args[4],
                  outs);
 }

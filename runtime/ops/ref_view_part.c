@@ -86,6 +86,9 @@ KERNEL(narrow) {
     if (t->rank == 0)
         return ts_raise("RuntimeError", "narrow() cannot be applied to a 0-dim tensor.");
     TS_TRY(rt_wrap_dim(args[1].as.i, t->rank, &dim));
+    if (args[2].tag == RT_TAG_TENSOR && (args[2].as.tensor->rank != 0 ||
+                                         !rt_dtype_is_integral(rt_dtype_of(args[2].as.tensor))))
+        return ts_raise("RuntimeError", "start must be an 0-dim integral Tensor.");
     int64_t start = rt_as_int(args[2]), length = args[3].as.i, size = t->sizes[dim];
     if (length < 0)
         return ts_raise("RuntimeError", "narrow(): length must be non-negative.");
