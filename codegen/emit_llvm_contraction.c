@@ -76,8 +76,10 @@ static void choose_tile(const kn_kernel *k, const cg_target_info *target, kn_pla
     p->variants[0] = p->rows;
     p->variant_count = 1;
     if (rows == 1 << 20 && !rt_dim_is_constant(k->dims[m].size)) {
-        if (p->rows > 8) { /* 49 pixels are 3 x 14 + 7 */
+        if (p->rows > 8) { /* 49 pixels are 3 x 14 + 7, 64 tokens 4 x 14 + 8 */
+            p->variants[p->variant_count++] = p->rows / 2 + 1;
             p->variants[p->variant_count++] = p->rows / 2;
+            p->variants[p->variant_count++] = 4;
             p->variants[p->variant_count++] = 2;
         } else if (p->rows > 4) {
             p->variants[p->variant_count++] = 4;
@@ -445,8 +447,20 @@ static void emit_tile(kn_emitter *e, kn_pieces *x, kn_tile *t, const column_step
     kn_emit_tile_epilogue(e, x->tile, m, t->rows, s->column, t->vectors);
 }
 
-static int64_t rows_at_once(const kn_plan *p) {
-    return p->inner ? p->inner : known_or(p->block, 48);
+/* How many tiles of a block of `count` rows share the panels that are asked for, as a power of two. */
+static LLVMValueRef emit_next_shift(kn_emitter *e, const kn_plan *p, LLVMValueRef count) {
+    enum { MOST = 6 };
+    rt_dim rows = e->k->dims[e->k->contraction.batch_count].size;
+    if (rt_dim_is_constant(rows)) {
+        int64_t tiles = (p->inner ? p->inner : known_or(p->block, rows)) / p->rows, shift = 0;
+        while (shift < MOST && tiles >> (shift + 1))
+            shift++;
+        return kn_i64(e, shift);
+    }
+    LLVMValueRef tiles = LLVMBuildUDiv(e->b, count, kn_i64(e, p->rows), "");
+    LLVMValueRef args[2] = {LLVMBuildOr(e->b, tiles, kn_i64(e, 1), ""), LLVMConstInt(LLVMInt1TypeInContext(e->unit->context), 1, 0)};
+    LLVMValueRef zeros = kn_intrinsic(e, "llvm.ctlz", &e->unit->i64, 1, args, 2);
+    return kn_min(e, kn_sub(e, kn_i64(e, 63), zeros), kn_i64(e, MOST));
 }
 
 /* Tiles over `count` rows from `m` on, the widest first. `left` is the first row's address where
@@ -455,14 +469,13 @@ static void emit_tiles(kn_emitter *e, kn_pieces *x, kn_tile *t, const column_ste
                        LLVMValueRef m, LLVMValueRef left, LLVMValueRef count) {
     const kn_plan *p = &x->plan;
     LLVMValueRef start = kn_i64(e, 0), whole = NULL, next = NULL;
-    int64_t share = 0;
+    LLVMValueRef share = NULL; /* of a row */
     if (LLVMIsConstant(t->panel_bytes)) {
         int per_panel = KN_PANEL / e->width, panels = (s->vectors + per_panel - 1) / per_panel;
         next = kn_address(e, t->right, kn_mul(e, t->panel_bytes, kn_i64(e, panels)));
-        while (t->next_shift < 6 && rows_at_once(p) / p->rows >> (t->next_shift + 1))
-            t->next_shift++;
-        share = x->sum_begin ? x->sum_length * KN_PANEL * 4 : LLVMConstIntGetSExtValue(t->panel_bytes);
-        share >>= t->next_shift;
+        t->next_shift = emit_next_shift(e, p, count);
+        share = x->sum_begin ? kn_i64(e, x->sum_length * KN_PANEL * 4) : t->panel_bytes;
+        share = LLVMBuildUDiv(e->b, LLVMBuildLShr(e->b, share, t->next_shift, ""), kn_i64(e, p->rows), "");
     }
     for (int v = 0; v < p->variant_count; v++) {
         LLVMValueRef rows = kn_i64(e, p->variants[v]);
@@ -480,7 +493,7 @@ static void emit_tiles(kn_emitter *e, kn_pieces *x, kn_tile *t, const column_ste
             t->left = kn_address(e, left, kn_mul(e, loop.index, t->row_step));
         }
         if (next)
-            t->next = kn_address(e, next, kn_mul(e, loop.index, kn_i64(e, share / p->rows)));
+            t->next = kn_address(e, next, kn_mul(e, loop.index, share));
         emit_tile(e, x, t, s, kn_add(e, m, loop.index));
         kn_loop_end(e, &loop, NULL);
         if (v + 1 < p->variant_count) {

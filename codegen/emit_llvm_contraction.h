@@ -10,7 +10,7 @@ enum { KN_MAX_TILE = 32 };
 typedef struct kn_plan {
     int rows, panels;       /* of the main micro-kernel */
     int vectors;            /* in registers: accumulators of a row */
-    int variants[4];        /* row counts of micro-kernels, widest first */
+    int variants[6];        /* row counts of micro-kernels, widest first */
     int variant_count;
     bool in_registers;      /* the epilogue works on accumulators, not on a tile in memory */
     rt_dim block;           /* rows of an item */
@@ -57,7 +57,7 @@ typedef struct kn_tile {
     LLVMValueRef panel_bytes;
     int64_t ahead;           /* what is needed next lies so many bytes on; 0: in the next panels */
     LLVMValueRef next;       /* of the next panels, where this tile's share begins; NULL: all is its */
-    int next_shift;          /* log2 of how many tiles share them */
+    LLVMValueRef next_shift; /* int64: log2 of how many tiles share them */
 } kn_tile;
 
 int64_t kn_left_bytes(const kn_contraction *c); /* of an element of LINES */

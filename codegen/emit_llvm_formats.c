@@ -65,12 +65,12 @@ static void prefetch_next(kn_emitter *e, const kn_step *s, LLVMValueRef b, int64
     bool is_few = t->format == KN_FLOAT32 ? t->rows < 4 : t->rows > 1 && t->rows < 4;
     if (is_few || !LLVMIsConstant(t->panel_bytes))
         return;
-    int64_t term_bytes = kn_format_step_bytes(t->format) / kn_format_step(t->format) >> t->next_shift;
+    int64_t term_bytes = kn_format_step_bytes(t->format) / kn_format_step(t->format);
     for (int p = 0; p < panels; p++) {
         LLVMValueRef at;
         if (s->next)
             at = kn_address(e, panel(e, t, s->next, p),
-                            kn_mul(e, k, kn_i64(e, term_bytes > 0 ? term_bytes : 1)));
+                            kn_mul(e, k, kn_max(e, LLVMBuildLShr(e->b, kn_i64(e, term_bytes), t->next_shift, ""), kn_i64(e, 1))));
         else
             at = kn_address(e, panel(e, t, b, t->ahead ? p : p + panels),
                             kn_i64(e, t->ahead + step * kn_format_step_bytes(t->format)));

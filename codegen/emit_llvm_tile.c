@@ -62,7 +62,7 @@ static LLVMValueRef emit_tap(kn_emitter *e, sum_state *s, LLVMValueRef b) {
     int64_t step_bytes = kn_format_step_bytes(t->format);
     if (t->next) {
         LLVMValueRef behind = LLVMBuildPtrDiff2(e->b, e->unit->i8, b, t->right, "");
-        s->next = kn_address(e, t->next, LLVMBuildLShr(e->b, behind, kn_i64(e, t->next_shift), ""));
+        s->next = kn_address(e, t->next, LLVMBuildLShr(e->b, behind, t->next_shift, ""));
     }
     /* Rows of lines overlap: unrolled, their common elements would be kept in registers that the
      * sums need. */
