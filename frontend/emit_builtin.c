@@ -104,6 +104,10 @@ static em builtin_len(emitter *E, em_arguments *args, const ast_node *node) {
         return em_iterate(E, em_value(x), node, &it) ? em_value(ir_build_int(&E->b, (int64_t)it.count))
                                                      : em_error();
     }
+    if (em_is_number(x->type)) { /* no tensor is made of it */
+        EM_ERR(E, node, "expected something that has a length, found %s", em_type_text(E, x->type));
+        return em_error();
+    }
     if (x->type->kind == IR_ANY || x->type->kind == IR_UNION)
         return em_value(em_row(E, "prim_len", node, 1, x));
     return em_value(em_op(E, "len", node, 1, x));

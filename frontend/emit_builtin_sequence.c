@@ -3,11 +3,6 @@
 #include "frontend/emit_builtin.h"
 #include "runtime/ops/ref_kernel.h"
 
-static bool is_number(const ir_type *t) {
-    return t->kind == IR_INT || t->kind == IR_FLOAT || t->kind == IR_BOOL || t->kind == IR_COMPLEX ||
-           t->kind == IR_NUMBER;
-}
-
 static bool is_script(const ast_node *node) {
     return node && node->source && !node->source->is_archive && !node->source->is_library;
 }
@@ -30,12 +25,12 @@ ir_value *em_tuple_to_list(emitter *E, em v, const ast_node *node) {
         const ir_type *one = ir_type_forget(E->m, items[i]->type);
         t = t ? ir_type_join(E->m, t, one) : one;
     }
-    if (t && t->kind == IR_UNION && t->arg_count == 2 && is_number(t->args[0]) && is_number(t->args[1]) &&
+    if (t && t->kind == IR_UNION && t->arg_count == 2 && em_is_number(t->args[0]) && em_is_number(t->args[1]) &&
         t->args[0]->kind != IR_BOOL && t->args[1]->kind != IR_BOOL && is_script(node)) {
         t = em_simple(E, IR_NUMBER);
         for (size_t i = 0; i < it.count; i++)
             items[i] = em_cast(E, items[i], t);
-    } else if (t && t->kind == IR_UNION && t->arg_count == 2 && is_number(t->args[0]) && is_number(t->args[1])) {
+    } else if (t && t->kind == IR_UNION && t->arg_count == 2 && em_is_number(t->args[0]) && em_is_number(t->args[1])) {
         t = em_simple(E, IR_FLOAT);
         for (size_t i = 0; i < it.count; i++)
             items[i] = em_coerce(E, items[i], t, 0, node, "the item");
@@ -261,7 +256,7 @@ static void check_not_empty(emitter *E, bool is_max, ir_value *list, const ast_n
 
 /* Numbers of several types: Python gives one of the operands, as it is. */
 static bool is_mixed(const ir_type *a, const ir_type *b) {
-    return is_number(a) && is_number(b) && a->kind != IR_COMPLEX && b->kind != IR_COMPLEX &&
+    return em_is_number(a) && em_is_number(b) && a->kind != IR_COMPLEX && b->kind != IR_COMPLEX &&
            (a->kind != b->kind || a->kind == IR_NUMBER);
 }
 
@@ -287,7 +282,7 @@ em em_builtin_extreme(emitter *E, bool is_max, em_arguments *args, const ast_nod
         bool is_plain = v.count > 1;
         for (size_t i = 0; i < v.count; i++) {
             em_argument one = {.v = v.items[i], .node = node};
-            is_plain = is_plain && one.v.kind == EM_VALUE && is_number(one.v.value->type);
+            is_plain = is_plain && one.v.kind == EM_VALUE && em_is_number(one.v.value->type);
             TS_APPEND(E->arena, spread.items, spread.count, spread.capacity, one);
         }
         if (is_plain)

@@ -152,6 +152,10 @@ static inline em em_error(void) { return (em){.kind = EM_ERROR}; }
 static inline const ir_type *em_simple(emitter *E, ir_kind kind) {
     return ir_type_simple(E->m, kind);
 }
+static inline bool em_is_number(const ir_type *t) {
+    return t->kind == IR_INT || t->kind == IR_FLOAT || t->kind == IR_BOOL || t->kind == IR_COMPLEX ||
+           t->kind == IR_NUMBER;
+}
 em em_binding(emitter *E, fe_binding b);
 em em_of_value(emitter *E, rt_value v); /* a compile-time value as em */
 const char *em_type_text(emitter *E, const ir_type *t);

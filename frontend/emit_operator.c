@@ -24,11 +24,6 @@ static bool is_tensor(const ir_value *v) {
            (v->type->kind == IR_OPTIONAL && v->type->args[0]->kind == IR_TENSOR);
 }
 
-static bool is_number(const ir_type *t) {
-    return t->kind == IR_INT || t->kind == IR_FLOAT || t->kind == IR_BOOL || t->kind == IR_COMPLEX ||
-           t->kind == IR_NUMBER;
-}
-
 static em tuple_items(emitter *E, em v) {
     if (v.kind == EM_TUPLE)
         return v;
@@ -346,6 +341,11 @@ em em_binary(emitter *E, ast_operator op, em a, em b, bool in_place, const ast_n
         if (op == AST_MUL && stands_for_tuple(a))
             return (em){.kind = EM_VALUE, .value = em_op(E, "mul", node, 2, x, y), .is_tuple = a.is_tuple, .is_size = a.is_size};
     }
+    bool is_bitwise = (is_set_operation && op != AST_SUB) || op == AST_LSHIFT || op == AST_RSHIFT;
+    if (is_bitwise && em_is_number(x->type) && em_is_number(y->type) && (x->type->kind == IR_FLOAT || y->type->kind == IR_FLOAT)) {
+        EM_ERR(E, node, "expected ints for a bitwise operator, found %s and %s", em_type_text(E, x->type), em_type_text(E, y->type));
+        return em_error();
+    }
     if (em_is_set_type(x->type) && em_is_set_type(y->type) && is_set_operation)
         return em_set_binary(E, op, x, y, in_place, node);
     if (x->type->kind == IR_DICT && y->type->kind == IR_DICT && op == AST_BITOR) {
@@ -358,7 +358,7 @@ em em_binary(emitter *E, ast_operator op, em a, em b, bool in_place, const ast_n
         em_op(E, binary_table[row].in_place, node, 2, x, y);
         return a;
     }
-    if (!tx && ty && is_number(x->type))
+    if (!tx && ty && em_is_number(x->type))
         return em_value(reflected(E, op, x, y, node));
     if (tx || ty)
         return em_value(em_op(E, binary_table[row].tensor, node, 2, x, y));
@@ -668,16 +668,16 @@ ir_value *em_compare_two(emitter *E, ast_operator op, em a, em b, const ast_node
         ir_value *p = em_set_from(E, ex, node, NULL), *q = em_set_from(E, ey, node, NULL);
         return p && q ? em_set_compare(E, op, p, q, node) : NULL;
     }
-    bool numbers = is_number(tx) && is_number(ty);
+    bool numbers = em_is_number(tx) && em_is_number(ty);
     bool strings = tx->kind == IR_STR && ty->kind == IR_STR;
     rt_value known_x, known_y;
     bool is_equality = strings && (op == AST_EQ || op == AST_NE);
     if (is_equality && ir_const_value(x, &known_x) && ir_const_value(y, &known_y)) /* a branch for one child's name */
         return ir_build_bool(&E->b, ts_str_equal(rt_str_text(known_x.as.str), rt_str_text(known_y.as.str)) == (op == AST_EQ));
     if (is_tensor(x) || is_tensor(y)) {
-        if (!is_tensor(x) && is_number(tx))
+        if (!is_tensor(x) && em_is_number(tx))
             return em_op(E, compare_table[row].swapped, node, 2, y, x);
-        if ((op == AST_EQ || op == AST_NE) && !is_number(ty) && !is_tensor(y))
+        if ((op == AST_EQ || op == AST_NE) && !em_is_number(ty) && !is_tensor(y))
             return em_row(E, compare_table[row].generic, node, 2, x, y);
         return em_op(E, compare_table[row].name, node, 2, x, y);
     }

@@ -57,9 +57,25 @@ static ir_value *returned(emitter *E, const ast_node *value) {
     return !E->declared_return && makes_entry(E) ? em_as_python(E, v, value) : em_ir(E, v, value, E->declared_return);
 }
 
+/* A tensor where a number is declared, and the other way: Python hands on what there is, so neither is converted. */
+static bool is_other_kind(const ir_type *from, const ir_type *want) {
+    from = from->kind == IR_OPTIONAL ? from->args[0] : from;
+    want = want->kind == IR_OPTIONAL ? want->args[0] : want;
+    if (from->kind == IR_TUPLE && want->kind == IR_TUPLE && from->arg_count == want->arg_count)
+        for (size_t i = 0; i < from->arg_count; i++)
+            if (is_other_kind(from->args[i], want->args[i]))
+                return true;
+    return (from->kind == IR_TENSOR && em_is_number(want)) || (em_is_number(from) && want->kind == IR_TENSOR);
+}
+
 void em_return_value(emitter *E, const ast_node *value, const ast_node *node) {
     ir_value *v = value ? returned(E, value) : ir_build_none(&E->b);
-    if (v && E->declared_return)
+    bool is_script = node->source && !node->source->is_archive && !node->source->is_library;
+    if (v && E->declared_return && is_script && is_other_kind(v->type, E->declared_return)) {
+        EM_ERR(E, value ? value : node, "expected %s for the returned value, found %s", em_type_text(E, E->declared_return),
+               em_type_text(E, v->type));
+        v = NULL;
+    } else if (v && E->declared_return)
         v = em_coerce(E, v, E->declared_return, 0, value ? value : node, "the returned value");
     if (!v && em_is_guessing(E) && !E->declared_return) {
         E->env.state = EM_UNREACHABLE;
