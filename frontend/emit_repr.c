@@ -179,8 +179,29 @@ static ir_value *repr(emitter *E, ir_value *x, const ast_node *node, int depth) 
 
 ir_value *em_repr(emitter *E, ir_value *x, const ast_node *node) { return repr(E, x, node, REPR_DEPTH); }
 
+/* Of a tuple that is no value yet, where an item is a size: (torch.Size([2]), 1). */
+static ir_value *text_of_sizes(emitter *E, em tuple, const ast_node *node) {
+    ir_value *all = text(E, "(");
+    for (size_t i = 0; i < tuple.count && all; i++) {
+        ir_value *own = em_view_text(E, tuple.items[i], node);
+        ir_value *x = own ? NULL : em_as_python(E, tuple.items[i], node);
+        own = own ? own : x ? em_repr(E, x, node) : NULL;
+        all = own ? joined(E, joined(E, all, text(E, i ? ", " : ""), node), own, node) : NULL;
+    }
+    return joined(E, all, text(E, tuple.count == 1 ? ",)" : ")"), node);
+}
+
+static bool has_size(em v) {
+    for (size_t i = 0; v.kind == EM_TUPLE && i < v.count; i++)
+        if ((v.items[i].kind == EM_VALUE && v.items[i].is_size) || has_size(v.items[i]))
+            return true;
+    return false;
+}
+
 /* The text of what is no value yet: a range, a view of a dict. NULL: of something else. */
 ir_value *em_view_text(emitter *E, em v, const ast_node *node) {
+    if (has_size(v))
+        return text_of_sizes(E, v, node);
     if (v.kind == EM_ITEMS && !em_is_set_type(v.value->type)) {
         ir_value *list = em_ir(E, v, node, NULL);
         ir_value *inside = list ? em_repr(E, list, node) : NULL;
