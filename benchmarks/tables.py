@@ -60,6 +60,17 @@ def model_table(data, peers):
     return lines
 
 
+def undeclared_table(data):
+    threads = sorted({key.rsplit("/", 1)[1] for key in data["rows"]}, key=int)
+    lines = ["| model | " + " | ".join(f"{t} threads, declared, us | undeclared, us | ratio" for t in threads) + " |",
+             rule(1 + 3 * len(threads))]
+    for name in sorted({key.rsplit("/", 1)[0] for key in data["rows"]}):
+        rows = [data["rows"][f"{name}/{t}"] for t in threads]
+        cells = [f"{r['median_us']:.1f} | {r['undeclared_us']:.1f} | {r['undeclared_us'] / r['median_us']:.2f}" for r in rows]
+        lines.append(f"| {name} | " + " | ".join(cells) + " |")
+    return lines
+
+
 def micro_table(files):
     lines = ["| kernel | threads | median, us | rate | share |", rule(5)]
     for data in files:
@@ -84,6 +95,8 @@ def main():
         tables["machine"] = machine_table(models or micro[0])
     if models:
         tables["models"] = model_table(models, read_peers(load(arguments.peers)) if arguments.peers else {})
+    if models and all("undeclared_us" in row for row in models["rows"].values()):
+        tables["undeclared"] = undeclared_table(models)
     if micro:
         tables["kernels"] = micro_table(micro)
     if not arguments.update:
