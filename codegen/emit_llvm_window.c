@@ -198,7 +198,8 @@ bool kn_plan_window(kn_kernel *k, const cg_target_info *target) {
         return false;
     if (!rt_dim_is_constant(p.blocks))
         kn_dim_param(k, p.blocks);
-    double length = p.is_symbolic ? 64 : (double)k->dims[p.ow].size;
+    /* Of a line whose length is not known: an image's, or a signal's where it is the only one. */
+    double length = !p.is_symbolic ? (double)k->dims[p.ow].size : k->dims[p.oh].size == 1 ? 1024 : 64;
     double places = (double)(k->dims[p.kh].size * k->dims[p.kw].size * p.lines) * length / (double)p.spans;
     double terms = places * (double)p.chunk;
     k->work_items = k->part_items = items;
