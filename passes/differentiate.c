@@ -117,7 +117,8 @@ static ts_status differentiate(differ *d, bool *out_again) {
         return ts_error_at(TS_ERR_UNSUPPORTED, op->place,
                            "autograd.grad of lists that are not written out is not supported yet");
     d->inputs = TS_NEW_ARRAY(d->ctx->scratch, ir_value *, d->input_count);
-    memcpy(d->inputs, inputs, d->input_count * sizeof *inputs);
+    for (size_t i = 0; i < d->input_count; i++) /* none: there is no array either */
+        d->inputs[i] = inputs[i];
     d->list_adjoints = ir_value_map_make(d->ctx->scratch);
     ir_value_map *adjoints = ir_value_map_make(d->ctx->scratch);
     ir_builder b = pass_before(m, op);
