@@ -1,4 +1,7 @@
-/* frontend/emit_attr.c - attributes: fields of objects, methods, properties, names in namespaces. */
+/* frontend/emit_attr.c - attributes: fields of objects, methods, properties, names in namespaces.
+ *
+ * One file although it is long: what x.name means is one search in an order that matters (field, method, property,
+ * class variable, __getattr__), with a few lines for each kind of x, read and written. */
 #include "frontend/emit_builtin.h"
 #include "frontend/init_eval.h"
 
@@ -243,7 +246,7 @@ static bool tuple_attribute(emitter *E, ir_value *v, ts_str name, const ast_node
 
 /* v, of which None has no attribute. */
 static ir_value *not_none(emitter *E, ir_value *v, const ir_type *type, ts_str name, const ast_node *node) {
-    if (!node || !node->source || node->source->is_archive || node->source->is_library)
+    if (!em_is_script(node))
         return em_check_cast(E, v, type);
     ir_op *op = ir_build_if(&E->b, em_row(E, "__is__", node, 2, v, ir_build_none(&E->b)));
     ir_block *here = em_enter(E, op->regions[0]);

@@ -3,10 +3,6 @@
 #include "frontend/emit_builtin.h"
 #include "runtime/ops/ref_kernel.h"
 
-static bool is_script(const ast_node *node) {
-    return node && node->source && !node->source->is_archive && !node->source->is_library;
-}
-
 /* ---- lists out of anything ---- */
 
 ir_value *em_tuple_to_list(emitter *E, em v, const ast_node *node) {
@@ -26,7 +22,7 @@ ir_value *em_tuple_to_list(emitter *E, em v, const ast_node *node) {
         t = t ? ir_type_join(E->m, t, one) : one;
     }
     if (t && t->kind == IR_UNION && t->arg_count == 2 && em_is_number(t->args[0]) && em_is_number(t->args[1]) &&
-        t->args[0]->kind != IR_BOOL && t->args[1]->kind != IR_BOOL && is_script(node)) {
+        t->args[0]->kind != IR_BOOL && t->args[1]->kind != IR_BOOL && em_is_script(node)) {
         t = em_simple(E, IR_NUMBER);
         for (size_t i = 0; i < it.count; i++)
             items[i] = em_cast(E, items[i], t);
@@ -288,7 +284,7 @@ em em_builtin_extreme(emitter *E, bool is_max, em_arguments *args, const ast_nod
         if (is_plain)
             return em_builtin_extreme(E, is_max, &spread, node);
     }
-    if (key && count > 1 && is_script(node))
+    if (key && count > 1 && em_is_script(node))
         for (size_t i = 1; i < count; i++) {
             ir_value *a = em_argument_ir(E, args, 0, node), *b = em_argument_ir(E, args, i, node);
             if (a && b && is_mixed(a->type, b->type)) {
@@ -350,7 +346,7 @@ em em_builtin_extreme(emitter *E, bool is_max, em_arguments *args, const ast_nod
             em_choose(E, &choice, em_truth(E, em_value(test), node));
             em_choose_other(E, &choice, w);
             v = em_choose_end(E, &choice, v, node);
-        } else if (is_script(node) && is_mixed(v->type, w->type)) {
+        } else if (em_is_script(node) && is_mixed(v->type, w->type)) {
             v = mixed_extreme(E, is_max, v, w, node);
         } else {
             v = em_op(E, name, node, 2, v, w);
@@ -426,9 +422,9 @@ em em_builtin_any_all(emitter *E, bool is_any, em_arguments *args, const ast_nod
     em v = args->items[0].v;
     if (v.kind == EM_VALUE && v.value->type->kind == IR_TENSOR) {
         ir_value *found = em_op(E, is_any ? "any" : "all", node, 1, v.value);
-        return em_value(found && is_script(node) ? em_op(E, "Bool", node, 1, found) : found);
+        return em_value(found && em_is_script(node) ? em_op(E, "Bool", node, 1, found) : found);
     }
-    if (v.kind == EM_GENERATOR && is_script(node) && em_asks_in_turn(v.node))
+    if (v.kind == EM_GENERATOR && em_is_script(node) && em_asks_in_turn(v.node))
         return em_any_of(E, v.node, is_any);
     ir_value *list = em_as_list(E, v, node);
     if (!list)

@@ -142,8 +142,7 @@ static const ir_type *common_type(emitter *E, ir_value **items, size_t count, co
         has_float = has_float || k == IR_FLOAT;
         type = ir_type_join(E->m, type, ir_type_forget(E->m, items[i]->type));
     }
-    bool is_script = node && node->source && !node->source->is_archive && !node->source->is_library;
-    if (all_numbers && has_float && is_script && type->kind != IR_FLOAT)
+    if (all_numbers && has_float && em_is_script(node) && type->kind != IR_FLOAT)
         return em_simple(E, IR_NUMBER); /* each stays what it is */
     if (all_numbers && has_float) {
         type = em_simple(E, IR_FLOAT);

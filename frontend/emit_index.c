@@ -143,11 +143,6 @@ static size_t consuming_after(const index_list *ix, size_t from) {
     return n;
 }
 
-/* In Python a 0-d tensor of ints selects, as an int does. */
-static bool selects_by_tensors(const ast_node *node) {
-    return node->source && !node->source->is_archive && !node->source->is_library;
-}
-
 /* The view that the basic parts select; *out_indices the list for index(), NULL where there is none. */
 static ir_value *select_view(emitter *E, ir_value *x, index_list *given, ir_value **out_indices,
                              const ast_node *node) {
@@ -159,7 +154,7 @@ static ir_value *select_view(emitter *E, ir_value *x, index_list *given, ir_valu
         *out_indices = NULL;
         return em_ir(E, em_call_python(E, "builtins.tensor_by_slices", operands, 2, node), node, NULL);
     }
-    if (ix->count == 1 && !ix->is_tuple && ix->items[0].kind == IX_VALUE && first.kind == EM_VALUE && selects_by_tensors(node) &&
+    if (ix->count == 1 && !ix->is_tuple && ix->items[0].kind == IX_VALUE && first.kind == EM_VALUE && em_is_script(node) &&
         first.value->type->kind == IR_LIST && first.value->type->args[0]->kind == IR_TENSOR) {
         *out_indices = first.value; /* x[torch.where(m)], x[[n, n]]: as a tuple of them */
         return x;
@@ -279,7 +274,7 @@ static em get_tensor(emitter *E, ir_value *x, index_list *ix, const ast_node *no
     if (!view)
         return em_error();
     if (indices)
-        return em_value(em_op(E, selects_by_tensors(node) ? "prim_getitem" : "index", node, 2, view, indices));
+        return em_value(em_op(E, em_is_script(node) ? "prim_getitem" /* a 0-d tensor of ints selects, as an int does */ : "index", node, 2, view, indices));
     if (view == x) /* x[...], x[:] */
         return em_value(em_op(E, "alias", node, 1, x));
     return em_value(view);
@@ -316,7 +311,7 @@ static void set_tensor(emitter *E, ir_value *x, index_list *ix, em v, const ast_
             return;
         value = t.value;
     }
-    em_op(E, selects_by_tensors(node) ? "prim_setitem_" : "index_put_", node, 3, view, indices, value);
+    em_op(E, em_is_script(node) ? "prim_setitem_" : "index_put_", node, 3, view, indices, value);
 }
 
 /* ---- tuples, lists, modules ---- */

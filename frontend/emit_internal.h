@@ -152,6 +152,10 @@ static inline em em_error(void) { return (em){.kind = EM_ERROR}; }
 static inline const ir_type *em_simple(emitter *E, ir_kind kind) {
     return ir_type_simple(E->m, kind);
 }
+/* Of the user's own source: what archives and the library write has TorchScript's meaning already. */
+static inline bool em_is_script(const ast_node *node) {
+    return node && node->source && !node->source->is_archive && !node->source->is_library;
+}
 static inline bool em_is_number(const ir_type *t) {
     return t->kind == IR_INT || t->kind == IR_FLOAT || t->kind == IR_BOOL || t->kind == IR_COMPLEX ||
            t->kind == IR_NUMBER;

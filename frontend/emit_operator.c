@@ -366,8 +366,7 @@ em em_binary(emitter *E, ast_operator op, em a, em b, bool in_place, const ast_n
     if (op == AST_POW && (kx == IR_INT || kx == IR_BOOL) && (ky == IR_INT || ky == IR_BOOL)) {
         int64_t exponent;
         bool is_known = ir_const_int(y, &exponent);
-        bool is_script = node->source && !node->source->is_archive && !node->source->is_library;
-        if (!is_known && is_script && !is_never_negative(y, 0)) /* which of both it gives is known at run time */
+        if (!is_known && em_is_script(node) && !is_never_negative(y, 0)) /* which of both it gives is known at run time */
             return em_value(em_row(E, "prim_pow", node, 2, em_cast(E, x, em_simple(E, IR_NUMBER)),
                                    em_cast(E, y, em_simple(E, IR_NUMBER))));
         if (!is_known || exponent >= 0) {

@@ -70,8 +70,7 @@ static bool is_other_kind(const ir_type *from, const ir_type *want) {
 
 void em_return_value(emitter *E, const ast_node *value, const ast_node *node) {
     ir_value *v = value ? returned(E, value) : ir_build_none(&E->b);
-    bool is_script = node->source && !node->source->is_archive && !node->source->is_library;
-    if (v && E->declared_return && is_script && is_other_kind(v->type, E->declared_return)) {
+    if (v && E->declared_return && em_is_script(node) && is_other_kind(v->type, E->declared_return)) {
         EM_ERR(E, value ? value : node, "expected %s for the returned value, found %s", em_type_text(E, E->declared_return),
                em_type_text(E, v->type));
         v = NULL;
@@ -499,9 +498,8 @@ static void local_class(emitter *E, const ast_node *s) {
 /* A tensor that nobody reads is computed all the same: sizes that do not fit raise. */
 void em_keep(emitter *E, em v, const ast_node *node) {
     const ir_op *op = v.kind == EM_VALUE && E->env.state == EM_LIVE ? v.value->def : NULL;
-    bool is_script = node->source && !node->source->is_archive && !node->source->is_library;
     bool may_vanish = op && (op->opcode == IR_OP_CALL || (op->opcode == IR_OP_CORE && ir_is_removable(op)));
-    if (is_script && may_vanish && v.value->type->kind == IR_TENSOR)
+    if (em_is_script(node) && may_vanish && v.value->type->kind == IR_TENSOR)
         em_row(E, "prim_keep", node, 1, v.value);
 }
 
