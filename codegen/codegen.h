@@ -10,7 +10,7 @@
 #include "ir/ir.h"
 
 typedef enum cg_level { CG_X86_64_V2, CG_X86_64_V3, CG_X86_64_V4, CG_X86_64_V4_VNNI,
-                        CG_X86_64_V4_BF16, CG_NATIVE,
+                        CG_X86_64_V4_BF16, CG_X86_64_V4_AMX, CG_NATIVE,
                         CG_AARCH64 } cg_level;
 
 typedef struct cg_target_info { /* one row per level: codegen/targets.c */
@@ -22,6 +22,7 @@ typedef struct cg_target_info { /* one row per level: codegen/targets.c */
     bool has_fma;
     bool has_bf16; /* AVX512-BF16: dot products of bfloat16 pairs */
     bool has_vnni; /* AVX512-VNNI: dot products of bytes */
+    bool has_amx;  /* AMX: products of tiles of bfloat16 */
 } cg_target_info;
 
 const cg_target_info *cg_target_find(ts_str name); /* NULL: unknown */

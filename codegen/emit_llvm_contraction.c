@@ -151,7 +151,7 @@ static void choose_sum_block(const kn_kernel *k, const cg_target_info *target, k
 }
 
 /* Blocks of one size, whole tiles of them: a short one would wait for the weights as long. */
-static rt_dim even_block(const kn_kernel *k, rt_dim rows, rt_dim blocks, int tile) {
+rt_dim kn_even_block(const kn_kernel *k, rt_dim rows, rt_dim blocks, int tile) {
     const rt_dim_algebra *g = ir_dim_algebra(k->ir);
     blocks = g->max(g->user, blocks, 1);
     rt_dim even = g->floordiv(g->user, kn_dim_add(k, rows, g->sub(g->user, blocks, 1)), blocks);
@@ -197,7 +197,32 @@ static int64_t one_row_panels(const kn_kernel *k, const cg_target_info *target, 
     return narrow.panels % p->panels == 0 ? narrow.panels : 0;
 }
 
-static void make_plan(kn_kernel *k, const cg_target_info *target, kn_plan *p) {
+/* What threads share, and the estimates: of `items` parts of `block` rows and `right_bytes` of weights. */
+static void set_work(kn_kernel *k, const kn_plan *p, rt_dim items, int64_t block, int64_t right_bytes) {
+    const kn_contraction *c = &k->contraction;
+    rt_dim rows = k->dims[c->batch_count].size, columns = k->dims[c->batch_count + 1].size;
+    int64_t sum = known_or(c->k, 512);
+    k->work_items = items;
+    /* A step of a recurrent network reads weights that the second-level cache may not hold: what it still
+     * holds of them is what the step before read last. */
+    k->alternates = c->right_is_packed && !p->is_amx && right_bytes > 512 * 1024;
+    double flops = 2.0 * (double)sum * (double)block *
+                   (double)(p->group ? p->group * KN_PANEL : known_or(columns, 256));
+    /* A part is worth waking a thread for. Few rows wait for the weights: a byte from the third-level
+     * cache takes as long as two operations do. */
+    double weight_bytes = flops * 2 / (double)block, cost = flops + 2 * weight_bytes;
+    k->grain = cost > 1e6 ? 1 : (int64_t)(1e6 / (cost + 1)) + 1;
+    k->flops = 0; /* the last block and the last group may be short */
+    if (rt_dim_is_constant(items) && rt_dim_is_constant(rows) && rt_dim_is_constant(columns))
+        k->flops = 2.0 * (double)sum * (double)columns * (double)rows;
+    for (int d = 0; d < c->batch_count; d++)
+        k->flops *= (double)known_or(k->dims[d].size, 0);
+    k->scratch_bytes =
+        kn_dim_add(k, kn_dim_add(k, kn_dim_add(k, p->table_bytes, p->packed_left_bytes), p->packed_right_bytes),
+                   p->parts_bytes);
+}
+
+static void make_float_plan(kn_kernel *k, const cg_target_info *target, kn_plan *p) {
     kn_contraction *c = &k->contraction;
     memset(p, 0, sizeof *p);
     choose_tile(k, target, p);
@@ -251,7 +276,7 @@ static void make_plan(kn_kernel *k, const cg_target_info *target, kn_plan *p) {
         two = two > 4 * p->rows ? two : 4 * p->rows;
         if (c->right_is_packed && !p->sum_block && two < block)
             p->blocks = kn_dim_max(k, p->blocks, kn_dim_min(k, kn_dim_ceil_div(k, rows, two), 2));
-        p->block = even_block(k, rows, p->blocks, p->rows);
+        p->block = kn_even_block(k, rows, p->blocks, p->rows);
     }
     if (has_lines) {
         p->block = kn_dim_mul(k, c->out_w, p->out_lines);
@@ -286,21 +311,6 @@ static void make_plan(kn_kernel *k, const cg_target_info *target, kn_plan *p) {
         p->groups = (panels + p->group - 1) / p->group;
         items = kn_dim_mul(k, items, p->groups);
     }
-    k->work_items = items;
-    /* A step of a recurrent network reads weights that the second-level cache may not hold: what it still
-     * holds of them is what the step before read last. */
-    k->alternates = c->right_is_packed && right_bytes > 512 * 1024;
-    double flops = 2.0 * (double)sum * (double)block *
-                   (double)(p->group ? p->group * KN_PANEL : known_or(columns, 256));
-    /* A part is worth waking a thread for. Few rows wait for the weights: a byte from the third-level
-     * cache takes as long as two operations do. */
-    double weight_bytes = flops * 2 / (double)block, cost = flops + 2 * weight_bytes;
-    k->grain = cost > 1e6 ? 1 : (int64_t)(1e6 / (cost + 1)) + 1;
-    k->flops = 0; /* the last block and the last group may be short */
-    if (rt_dim_is_constant(items) && rt_dim_is_constant(rows) && rt_dim_is_constant(columns))
-        k->flops = 2.0 * (double)sum * (double)columns * (double)rows;
-    for (int d = 0; d < m; d++)
-        k->flops *= (double)known_or(k->dims[d].size, 0);
     /* Scratch: addresses, packed rows, packed columns. */
     p->table_bytes = has_table ? (block * p->taps * 8 + 63) / 64 * 64 : 0;
     p->packed_left_bytes = 0;
@@ -321,9 +331,35 @@ static void make_plan(kn_kernel *k, const cg_target_info *target, kn_plan *p) {
                                    : kn_dim_mul(k, kn_dim_ceil_div(k, columns, KN_PANEL), KN_PANEL * 4),
                        c->k);
     p->parts_bytes = p->sum_block ? p->inner * p->group * KN_PANEL * 4 : 0;
-    k->scratch_bytes =
-        kn_dim_add(k, kn_dim_add(k, kn_dim_add(k, p->table_bytes, p->packed_left_bytes), p->packed_right_bytes),
-                   p->parts_bytes);
+    set_work(k, p, items, block, right_bytes);
+}
+
+static void make_plan(kn_kernel *k, const cg_target_info *target, kn_plan *p) {
+    if (!kn_plan_amx(k, target, p)) {
+        make_float_plan(k, target, p);
+        return;
+    }
+    const kn_contraction *c = &k->contraction;
+    rt_dim items = kn_dim_mul(k, p->blocks, p->groups);
+    for (int d = 0; d < c->batch_count; d++)
+        items = kn_dim_mul(k, items, k->dims[d].size);
+    p->in_registers = kn_fits_registers(k, p->rows / 2 * p->vectors);
+    set_work(k, p, items, known_or(p->block, p->room), c->k * k->dims[c->batch_count + 1].size * 4);
+}
+
+/* An unknown number of rows that turns out small: the items of `amx` without its tiles. */
+static bool make_few_plan(kn_kernel *k, const cg_target_info *target, const kn_plan *amx, kn_plan *p) {
+    if (!amx->is_amx || rt_dim_is_constant(k->dims[k->contraction.batch_count].size))
+        return false;
+    kn_kernel few = *k;
+    make_float_plan(&few, target, p);
+    p->block = amx->block;
+    p->blocks = amx->blocks;
+    if (p->sum_block) /* sums so far of as many panels */
+        p->parts_bytes = p->inner * amx->group * KN_PANEL * 4;
+    p->group = amx->group;
+    p->groups = amx->groups;
+    return true;
 }
 
 /* Every symbolic size that the emitter will ask for. */
@@ -355,7 +391,14 @@ ts_status kn_plan_contraction(kn_kernel *k, const cg_target_info *target) {
     if (k->contraction.winograd)
         return kn_plan_winograd(k, target);
     make_plan(k, target, &p);
-    return register_sizes(k, &p);
+    TS_TRY(register_sizes(k, &p));
+    kn_plan few;
+    if (!make_few_plan(k, target, &p, &few))
+        return NULL;
+    int64_t bytes = few.packed_left_bytes + few.parts_bytes; /* of ROWS: constants */
+    if (bytes > known_or(k->scratch_bytes, 0))
+        k->scratch_bytes = bytes;
+    return register_sizes(k, &few);
 }
 
 /* ---- tiles ---- */
@@ -367,7 +410,7 @@ LLVMValueRef kn_batch_address(kn_emitter *e, const kn_access *a) {
     return kn_float_address(e, e->buffers[a->buffer], offset);
 }
 
-void kn_emit_tile_epilogue(kn_emitter *e, LLVMValueRef tile, LLVMValueRef m, int rows,
+void kn_emit_tile_epilogue(kn_emitter *e, LLVMValueRef tile, LLVMValueRef m, LLVMValueRef rows,
                            LLVMValueRef column, int vectors) {
     kn_kernel *k = e->k;
     int m_dim = k->contraction.batch_count, lanes = e->width;
@@ -377,7 +420,7 @@ void kn_emit_tile_epilogue(kn_emitter *e, LLVMValueRef tile, LLVMValueRef m, int
     int w = e->width = vectors % 2 == 0 ? lanes * 2 : lanes;
     LLVMValueRef end = kn_min(e, kn_add(e, column, width), kn_size(e, columns));
     kn_loop row, loop;
-    kn_loop_begin(e, &row, kn_i64(e, 0), kn_i64(e, rows), 1, NULL, 0);
+    kn_loop_begin(e, &row, kn_i64(e, 0), rows, 1, NULL, 0);
     e->index[m_dim] = kn_add(e, m, row.index);
     kn_prepare_bases(e, (1u << (m_dim + 1)) - 1);
     LLVMValueRef tile_row = kn_float_address(e, tile, kn_mul(e, row.index, width));
@@ -444,7 +487,7 @@ static void emit_tile(kn_emitter *e, kn_pieces *x, kn_tile *t, const column_step
         LLVMValueRef to = kn_float_address(e, x->tile, kn_i64(e, i * e->width));
         LLVMSetAlignment(LLVMBuildStore(e->b, sums[i], to), (unsigned)e->width * 4);
     }
-    kn_emit_tile_epilogue(e, x->tile, m, t->rows, s->column, t->vectors);
+    kn_emit_tile_epilogue(e, x->tile, m, kn_i64(e, t->rows), s->column, t->vectors);
 }
 
 /* How many tiles of a block of `count` rows share the panels that are asked for, as a power of two. */
@@ -647,7 +690,7 @@ LLVMValueRef kn_split_item(kn_emitter *e, LLVMValueRef item, rt_dim blocks) {
 
 /* Room for the tile in memory, where the plan needs one: on the stack, at the function's entry. */
 static LLVMValueRef emit_tile_room(kn_emitter *e, const kn_kernel *k, const kn_plan *p) {
-    if (p->in_registers && !kn_is_cached_row(k, p))
+    if (p->in_registers && !p->is_amx && !kn_is_cached_row(k, p))
         return NULL;
     int floats = p->rows * ((p->vectors * e->width + KN_PANEL - 1) / KN_PANEL * KN_PANEL);
     LLVMValueRef tile_floats = LLVMConstInt(e->unit->i32, (unsigned)floats, 0);
@@ -667,15 +710,26 @@ static void emit_items(kn_emitter *e, const kn_plan *plan, LLVMValueRef tile) {
     x.table = e->scratch;
     x.packed_left = kn_address(e, e->scratch, kn_size(e, p->table_bytes));
     x.packed_right = kn_address(e, x.packed_left, kn_size(e, p->packed_left_bytes));
-    if (p->sum_block)
+    if (p->parts_bytes)
         x.parts = kn_address(e, x.packed_right, kn_size(e, p->packed_right_bytes));
+    if (p->is_amx)
+        kn_emit_amx_begin(e, p);
+    LLVMValueRef groups = kn_size(e, p->group ? p->groups : 1), begin = e->begin, end = e->end;
+    if (p->is_amx && p->amx_joins) { /* blocks: a part may begin and end within one */
+        begin = LLVMBuildUDiv(e->b, begin, groups, "");
+        end = LLVMBuildUDiv(e->b, kn_add(e, end, kn_sub(e, groups, kn_i64(e, 1))), groups, "");
+    }
     kn_loop items;
-    kn_loop_begin(e, &items, e->begin, e->end, 1, NULL, 0);
+    kn_loop_begin(e, &items, begin, end, 1, NULL, 0);
     LLVMValueRef rest = items.index;
     LLVMValueRef panel_begin = kn_i64(e, 0);
     LLVMValueRef panel_end = kn_size(e, kn_dim_ceil_div(k, k->dims[c->batch_count + 1].size, KN_PANEL));
-    if (p->group) {
-        LLVMValueRef groups = kn_size(e, p->groups), quotient = LLVMBuildUDiv(e->b, rest, groups, "");
+    if (p->is_amx && p->amx_joins) {
+        LLVMValueRef first = kn_mul(e, rest, groups), past = kn_min(e, kn_sub(e, e->end, first), groups);
+        panel_begin = kn_mul(e, kn_max(e, kn_sub(e, e->begin, first), panel_begin), kn_i64(e, p->group));
+        panel_end = kn_min(e, kn_mul(e, past, kn_i64(e, p->group)), panel_end);
+    } else if (p->group) {
+        LLVMValueRef quotient = LLVMBuildUDiv(e->b, rest, groups, "");
         panel_begin = kn_mul(e, kn_sub(e, rest, kn_mul(e, quotient, groups)), kn_i64(e, p->group));
         panel_end = kn_min(e, kn_add(e, panel_begin, kn_i64(e, p->group)), panel_end);
         rest = quotient;
@@ -686,15 +740,19 @@ static void emit_items(kn_emitter *e, const kn_plan *plan, LLVMValueRef tile) {
                        kn_size(e, k->dims[c->batch_count].size));
     x.left = kn_batch_address(e, &c->left);
     x.right = kn_batch_address(e, &c->right);
-    if (!c->right_is_packed)
+    if (p->is_amx ? p->amx_packs_right : !c->right_is_packed)
         kn_emit_packed_right(e, &x, panel_begin, panel_end);
-    if (p->sum_block) {
+    if (p->is_amx) {
+        kn_emit_amx_item(e, &x, panel_begin, panel_end);
+    } else if (p->sum_block) {
         emit_sum_blocks(e, &x, panel_begin, panel_end);
     } else {
         kn_emit_rows(e, &x);
         emit_item(e, &x, panel_begin, panel_end);
     }
     kn_loop_end(e, &items, NULL);
+    if (p->is_amx)
+        kn_emit_amx_end(e);
 }
 
 bool kn_row_items_of(kn_kernel *k, const cg_target_info *target, kn_row_items *out) {
@@ -713,6 +771,13 @@ bool kn_row_items_of(kn_kernel *k, const cg_target_info *target, kn_row_items *o
     return true;
 }
 
+/* A form of the kernel for up to so many rows, with the items of all. */
+typedef struct row_form {
+    kn_kernel *k;
+    kn_plan plan;
+    int64_t most; /* of the last form: any number */
+} row_form;
+
 void kn_emit_contraction(kn_emitter *e) {
     if (e->k->contraction.is_integer) {
         kn_emit_integer(e);
@@ -722,33 +787,41 @@ void kn_emit_contraction(kn_emitter *e) {
         kn_emit_winograd(e);
         return;
     }
-    kn_kernel *k = e->k, one;
-    kn_plan plan, narrow;
+    kn_kernel *k = e->k, one = one_row_of(k);
+    row_form forms[3];
+    kn_plan plan, few;
+    int count = 0;
     make_plan(k, e->unit->target, &plan);
-    LLVMValueRef tile = emit_tile_room(e, k, &plan);
-    if (!one_row_panels(k, e->unit->target, &plan)) {
-        emit_items(e, &plan, tile);
-        return;
+    if (one_row_panels(k, e->unit->target, &plan)) {
+        forms[count] = (row_form){.k = &one, .most = 1};
+        make_plan(&one, e->unit->target, &forms[count].plan);
+        forms[count].plan.group = plan.group;
+        forms[count++].plan.groups = plan.groups;
     }
-    /* The same items, whose rows are one at most. */
-    one = one_row_of(k);
-    make_plan(&one, e->unit->target, &narrow);
-    narrow.group = plan.group;
-    narrow.groups = plan.groups;
-    LLVMValueRef narrow_tile = emit_tile_room(e, &one, &narrow);
+    if (make_few_plan(k, e->unit->target, &plan, &few))
+        forms[count++] = (row_form){k, few, KN_AMX_FEW_ROWS};
+    forms[count++] = (row_form){k, plan, INT64_MAX};
+    LLVMValueRef tiles[3];
+    for (int i = 0; i < count; i++)
+        tiles[i] = emit_tile_room(e, forms[i].k, &forms[i].plan);
     LLVMContextRef context = e->unit->context;
-    LLVMBasicBlockRef row = LLVMAppendBasicBlockInContext(context, e->function, "");
-    LLVMBasicBlockRef rows = LLVMAppendBasicBlockInContext(context, e->function, "");
     LLVMBasicBlockRef done = LLVMAppendBasicBlockInContext(context, e->function, "");
-    LLVMValueRef size = kn_size(e, k->dims[k->contraction.batch_count].size);
-    LLVMBuildCondBr(e->b, LLVMBuildICmp(e->b, LLVMIntEQ, size, kn_i64(e, 1), ""), row, rows);
-    LLVMPositionBuilderAtEnd(e->b, row);
-    e->k = &one;
-    emit_items(e, &narrow, narrow_tile);
+    for (int i = 0; i < count; i++) {
+        LLVMBasicBlockRef here = LLVMAppendBasicBlockInContext(context, e->function, ""), next = NULL;
+        if (i + 1 < count) {
+            next = LLVMAppendBasicBlockInContext(context, e->function, "");
+            LLVMValueRef rows = kn_size(e, k->dims[k->contraction.batch_count].size), most = kn_i64(e, forms[i].most);
+            LLVMBuildCondBr(e->b, LLVMBuildICmp(e->b, LLVMIntSLE, rows, most, ""), here, next);
+        } else {
+            LLVMBuildBr(e->b, here);
+        }
+        LLVMPositionBuilderAtEnd(e->b, here);
+        e->k = forms[i].k;
+        emit_items(e, &forms[i].plan, tiles[i]);
+        LLVMBuildBr(e->b, done);
+        if (next)
+            LLVMPositionBuilderAtEnd(e->b, next);
+    }
     e->k = k;
-    LLVMBuildBr(e->b, done);
-    LLVMPositionBuilderAtEnd(e->b, rows);
-    emit_items(e, &plan, tile);
-    LLVMBuildBr(e->b, done);
     LLVMPositionBuilderAtEnd(e->b, done);
 }

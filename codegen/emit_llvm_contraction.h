@@ -5,7 +5,7 @@
 
 #include "codegen/emit_llvm_kernel.h"
 
-enum { KN_MAX_TILE = 32 };
+enum { KN_MAX_TILE = 32, KN_AMX_FEW_ROWS = 16 };
 
 typedef struct kn_plan {
     int rows, panels;       /* of the main micro-kernel */
@@ -28,6 +28,10 @@ typedef struct kn_plan {
     int64_t planes, out_lines, in_lines;
     rt_dim table_bytes, packed_left_bytes, packed_right_bytes;
     int64_t left_row_bytes; /* of rows in bfloat16 */
+    bool is_amx;            /* emit_llvm_amx.c: `rows` and two panels are a pair of tiles by two */
+    int64_t amx_pairs;      /* of an item, at most */
+    bool amx_packs_right;   /* a right operand that is no constant */
+    bool amx_joins;         /* groups of one block, one after another, are worked on as one */
 } kn_plan;
 
 typedef struct kn_pieces {
@@ -101,8 +105,16 @@ LLVMValueRef kn_batch_address(kn_emitter *e, const kn_access *a);
 /* Sets the indices of the batch dims; `item` counts (batch, block) row-major. Returns the block. */
 LLVMValueRef kn_split_item(kn_emitter *e, LLVMValueRef item, rt_dim blocks);
 /* The epilogue over a tile in memory, [rows][vectors * width], whose first element is (m, column). */
-void kn_emit_tile_epilogue(kn_emitter *e, LLVMValueRef tile, LLVMValueRef m, int rows,
+void kn_emit_tile_epilogue(kn_emitter *e, LLVMValueRef tile, LLVMValueRef m, LLVMValueRef rows,
                            LLVMValueRef column, int vectors);
+/* So many blocks of one size, whole tiles of them. */
+rt_dim kn_even_block(const kn_kernel *k, rt_dim rows, rt_dim blocks, int tile);
+
+/* ---- emit_llvm_amx.c: products through tiles of bfloat16; false: not this one ---- */
+bool kn_plan_amx(const kn_kernel *k, const cg_target_info *target, kn_plan *p);
+void kn_emit_amx_begin(kn_emitter *e, const kn_plan *p); /* before the first item and after the last */
+void kn_emit_amx_end(kn_emitter *e);
+void kn_emit_amx_item(kn_emitter *e, kn_pieces *x, LLVMValueRef panel_begin, LLVMValueRef panel_end);
 
 /* ---- emit_llvm_integer.c: bytes times int8, sums in int32 ---- */
 ts_status kn_plan_integer(kn_kernel *k, const cg_target_info *target) TS_WARN_UNUSED;

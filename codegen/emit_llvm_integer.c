@@ -467,7 +467,7 @@ static void emit_tile(kn_emitter *e, const integer_pieces *x, int rows, int vect
     for (int i = 0; i < rows * vectors; i++)
         LLVMSetAlignment(LLVMBuildStore(e->b, sums[i], kn_element(e, x->tile, kn_i64(e, i * e->width), 4)),
                          (unsigned)e->width * 4);
-    kn_emit_tile_epilogue(e, x->tile, m, rows, column, vectors);
+    kn_emit_tile_epilogue(e, x->tile, m, kn_i64(e, rows), column, vectors);
 }
 
 /* `vectors` of columns from `column` on, for all rows of the block. */

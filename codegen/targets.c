@@ -4,28 +4,32 @@
 #define X86 "x86_64-unknown-linux-gnu"
 
 static const cg_target_info targets[] = {
-    {CG_X86_64_V2, "x86-64-v2", X86, "x86-64-v2", "", 16, 16, false, false, false},
-    {CG_X86_64_V3, "x86-64-v3", X86, "x86-64-v3", "", 32, 16, true, false, false},
+    {CG_X86_64_V2, "x86-64-v2", X86, "x86-64-v2", "", 16, 16, false, false, false, false},
+    {CG_X86_64_V3, "x86-64-v3", X86, "x86-64-v3", "", 32, 16, true, false, false, false},
     /* LLVM prefers 256 bits on the generic v4; kernels choose their width themselves. */
-    {CG_X86_64_V4, "x86-64-v4", X86, "x86-64-v4", "-prefer-256-bit", 64, 32, true, false, false},
+    {CG_X86_64_V4, "x86-64-v4", X86, "x86-64-v4", "-prefer-256-bit", 64, 32, true, false, false, false},
     {CG_X86_64_V4_VNNI, "x86-64-v4-vnni", X86, "x86-64-v4", "-prefer-256-bit,+avx512vnni", 64, 32, true,
-     false, true},
+     false, true, false},
     {CG_X86_64_V4_BF16, "x86-64-v4-bf16", X86, "x86-64-v4", "-prefer-256-bit,+avx512bf16", 64, 32, true,
-     true, false},
-    {CG_AARCH64, "aarch64", "aarch64-unknown-linux-gnu", "generic", "+neon", 16, 32, true, false, false},
+     true, false, false},
+    {CG_X86_64_V4_AMX, "x86-64-v4-amx", X86, "x86-64-v4", "-prefer-256-bit,+amx-tile,+amx-bf16", 64, 32, true,
+     false, false, true},
+    {CG_AARCH64, "aarch64", "aarch64-unknown-linux-gnu", "generic", "+neon", 16, 32, true, false, false, false},
 };
 
 /* This machine's own processor: the highest level that it reaches and those rows of cpu_features.def
  * that it has, which the file then names; instructions are chosen by its times. */
 static const cg_target_info natives[] = {
-    {CG_NATIVE, "native", X86, "x86-64-v2", "", 16, 16, false, false, false},
-    {CG_NATIVE, "native", X86, "x86-64-v3", "", 32, 16, true, false, false},
-    {CG_NATIVE, "native", "aarch64-unknown-linux-gnu", NULL, NULL, 16, 32, true, false, false},
+    {CG_NATIVE, "native", X86, "x86-64-v2", "", 16, 16, false, false, false, false},
+    {CG_NATIVE, "native", X86, "x86-64-v3", "", 32, 16, true, false, false, false},
+    {CG_NATIVE, "native", "aarch64-unknown-linux-gnu", NULL, NULL, 16, 32, true, false, false, false},
     /* with AVX-512: VNNI is 1, BF16 is 2 */
-    {CG_NATIVE, "native", X86, "x86-64-v4", "-prefer-256-bit", 64, 32, true, false, false},
-    {CG_NATIVE, "native", X86, "x86-64-v4", "-prefer-256-bit", 64, 32, true, false, true},
-    {CG_NATIVE, "native", X86, "x86-64-v4", "-prefer-256-bit", 64, 32, true, true, false},
-    {CG_NATIVE, "native", X86, "x86-64-v4", "-prefer-256-bit", 64, 32, true, true, true},
+    {CG_NATIVE, "native", X86, "x86-64-v4", "-prefer-256-bit", 64, 32, true, false, false, false},
+    {CG_NATIVE, "native", X86, "x86-64-v4", "-prefer-256-bit", 64, 32, true, false, true, false},
+    {CG_NATIVE, "native", X86, "x86-64-v4", "-prefer-256-bit", 64, 32, true, true, false, false},
+    {CG_NATIVE, "native", X86, "x86-64-v4", "-prefer-256-bit", 64, 32, true, true, true, false},
+    /* with AMX, which has come with both */
+    {CG_NATIVE, "native", X86, "x86-64-v4", "-prefer-256-bit,+amx-tile,+amx-bf16", 64, 32, true, true, true, true},
 };
 
 static const cg_target_info *native_target(void) {
@@ -36,6 +40,9 @@ static const cg_target_info *native_target(void) {
         return &natives[0];
     if (!(ours & TSM_CPU_AVX512))
         return &natives[1];
+    uint64_t all = TSM_CPU_AMX_BF16 | TSM_CPU_AVX512_VNNI | TSM_CPU_AVX512_BF16;
+    if ((ours & all) == all)
+        return &natives[7];
     return &natives[3 + (ours & TSM_CPU_AVX512_VNNI ? 1 : 0) + (ours & TSM_CPU_AVX512_BF16 ? 2 : 0)];
 #else
     return &natives[2];
@@ -75,10 +82,11 @@ uint64_t cg_target_features(const cg_target_info *t) {
     case CG_X86_64_V4: return TSM_CPU_V3 | TSM_CPU_AVX512;
     case CG_X86_64_V4_VNNI: return TSM_CPU_V3 | TSM_CPU_AVX512 | TSM_CPU_AVX512_VNNI;
     case CG_X86_64_V4_BF16: return TSM_CPU_V3 | TSM_CPU_AVX512 | TSM_CPU_AVX512_BF16;
+    case CG_X86_64_V4_AMX: return TSM_CPU_V3 | TSM_CPU_AVX512 | TSM_CPU_AMX_BF16;
     case CG_NATIVE:
         if (strncmp(t->triple, "x86_64", 6) != 0)
             return TSM_CPU_NEON | TSM_CPU_OTHER;
-        return (tsm_cpu_features() & all_rows()) |
+        return (tsm_cpu_features() & all_rows()) | (t->has_amx ? TSM_CPU_AMX_BF16 : 0) |
                (t->vector_bytes == 64   ? TSM_CPU_V3 | TSM_CPU_AVX512
                 : t->vector_bytes == 32 ? TSM_CPU_V3
                                         : TSM_CPU_V2);
@@ -104,5 +112,5 @@ bool cg_target_runs_here(const cg_target_info *t) {
 #else
     bool is_machine = false;
 #endif
-    return is_machine && (cg_target_features(t) & ~tsm_cpu_features()) == 0;
+    return is_machine && (cg_target_features(t) & ~tsm_cpu_features()) == 0 && tsm_cpu_acquire(cg_target_features(t));
 }

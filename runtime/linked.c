@@ -20,6 +20,8 @@ static ts_status open_linked(const tsrt_linked_model *linked, tsrt_model *m) {
                              "the model needs %s (level %s), which this processor lacks", names,
                              linked->level);
     }
+    if (!tsm_cpu_acquire(linked->features))
+        return ts_error_make(TS_ERR_UNSUPPORTED, "the system refuses the registers that level %s needs", linked->level);
     m->level = linked->level;
     m->weights = linked->weights;
     m->weight_bytes = linked->weight_bytes;

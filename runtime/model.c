@@ -35,7 +35,7 @@ static ts_status choose_level(tsrt_model *m, const char *wanted) {
             continue;
         if (wanted && strcmp(wanted, s->level) != 0)
             continue;
-        if (s->features & ~ours) {
+        if (s->features & ~ours || (s->features & TSM_CPU_AMX_BF16 && !tsm_cpu_acquire(s->features))) {
             if (!nearest || feature_count(s->features) < feature_count(nearest->features))
                 nearest = s;
         } else if (!best || feature_count(s->features) > feature_count(best->features)) {

@@ -166,8 +166,8 @@ static ts_status choose_target(compilation *c, pass_target *out) {
         const cg_target_info *info = cg_target_find(ts_str_of(c->options->levels[i]));
         if (!info)
             return ts_error_make(TS_ERR_INVALID_INPUT, "--cpu: level '%.40s' is unknown; there are "
-                                 "x86-64-v2, x86-64-v3, x86-64-v4, x86-64-v4-vnni, x86-64-v4-bf16, native, "
-                                 "aarch64",
+                                 "x86-64-v2, x86-64-v3, x86-64-v4, x86-64-v4-vnni, x86-64-v4-bf16, x86-64-v4-amx, "
+                                 "native, aarch64",
                                  c->options->levels[i]);
         if (i == 0)
             out->vector_bytes = info->vector_bytes;

@@ -35,8 +35,8 @@ static const option_row rows[] = {
     {"--emit", NULL, OPTION_VALUE, "KIND", "tsm, obj, so, tsir, llvm, asm, cuda, ptx, opencl,\n"
      "ast [tsm, or by the name of the output]", NULL},
     {"--target", NULL, OPTION_VALUE, "NAME", "cpu, cuda or opencl [cpu]", NULL},
-    {"--cpu", NULL, OPTION_LIST, "LEVEL,...", "x86-64-v2, -v3, -v4, -v4-vnni, -v4-bf16, native,\naarch64; "
-     "several go into one file, the processor chooses\n[x86-64-v3,x86-64-v4; x86-64-v4-bf16 for --dtype=bf16]", NULL},
+    {"--cpu", NULL, OPTION_LIST, "LEVEL,...", "x86-64-v2, -v3, -v4, -v4-vnni, -v4-bf16, -v4-amx,\nnative, aarch64; "
+     "several go into one file, the processor chooses\n[x86-64-v3,x86-64-v4,x86-64-v4-amx; --dtype=bf16: -v4-bf16 for -v4-amx]", NULL},
     {"--cuda-arch", NULL, OPTION_VALUE, "LIST", "sm_80,sm_90", NULL},
     {"--nvrtc", NULL, OPTION_VALUE, "PATH", "the NVRTC library", NULL},
     {"How:", NULL, OPTION_HEADING, NULL, NULL, NULL},
@@ -279,12 +279,11 @@ static ts_status read_levels(driver *d) {
     if (status)
         return status;
     if (count == 0) {
-        /* The second costs 0.2 s and some kilobytes of code (weights are packed once for both) and
-         * doubles the speed of products where the processor has it. Files of one level get v3. */
+        /* Those with AVX-512 cost 0.2 s each and some kilobytes of code (weights are packed once for all) and
+         * double the speed of products where the processor has it, and again by half. Files of one level get v3. */
         d->levels[count++] = "x86-64-v3";
         d->levels[count++] = "x86-64-v4";
-        if (d->compile.computes_bf16)
-            d->levels[count++] = "x86-64-v4-bf16";
+        d->levels[count++] = d->compile.computes_bf16 ? "x86-64-v4-bf16" : "x86-64-v4-amx";
     }
     d->compile.levels = d->levels;
     d->compile.level_count = count;

@@ -57,14 +57,18 @@ enum {
     TSM_CPU_SSE42 = 1, TSM_CPU_AVX = 2, TSM_CPU_AVX2 = 4, TSM_CPU_FMA = 8, TSM_CPU_BMI2 = 16,
     TSM_CPU_F16C = 32, TSM_CPU_AVX512 = 64, /* F, BW, CD, DQ, VL */
     TSM_CPU_POPCNT = 128, TSM_CPU_AVX512_VNNI = 256, TSM_CPU_AVX512_BF16 = 512,
-    TSM_CPU_NEON = 1024, TSM_CPU_OTHER = 2048 /* of --cpu=native on other machines than x86-64: not checked */
-    /* bits 12 and up: cpu_features.def */
+    TSM_CPU_NEON = 1024, TSM_CPU_OTHER = 2048, /* of --cpu=native on other machines than x86-64: not checked */
+    /* bits 12 to 17: cpu_features.def */
+    TSM_CPU_AMX_BF16 = 1 << 18 /* matrix tiles, and a kernel that lets a process have them */
 };
 #define TSM_CPU_V2 (TSM_CPU_SSE42 | TSM_CPU_POPCNT)
 #define TSM_CPU_V3                                                                                 \
     (TSM_CPU_V2 | TSM_CPU_AVX | TSM_CPU_AVX2 | TSM_CPU_FMA | TSM_CPU_BMI2 | TSM_CPU_F16C)
 /* What this processor has. */
 uint64_t tsm_cpu_features(void);
+/* Asks the kernel for what of `features` has to be asked for (AMX's registers, for the whole process, once); false:
+ * it refuses. */
+bool tsm_cpu_acquire(uint64_t features);
 /* "AVX2, FMA"; returns the length. */
 size_t tsm_cpu_names(uint64_t features, char *out, size_t capacity);
 

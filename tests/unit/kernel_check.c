@@ -240,14 +240,10 @@ static void compare(const tsrt_value *a, const tsrt_value *b, double tolerance, 
     tsrt_value_release(y);
 }
 
-static const char *const levels[] = {"x86-64-v2", "x86-64-v3", "x86-64-v4"};
+static const char *const levels[] = {"x86-64-v2", "x86-64-v3", "x86-64-v4", "x86-64-v4-amx"};
 enum { LEVELS = sizeof levels / sizeof *levels };
 
-static bool has_level(int i) {
-    return i == 0   ? __builtin_cpu_supports("sse4.2") != 0
-           : i == 1 ? __builtin_cpu_supports("avx2") != 0
-                    : __builtin_cpu_supports("avx512f") != 0;
-}
+static bool has_level(int i) { return cg_target_runs_here(cg_target_find(ts_str_of(levels[i]))); }
 
 void kernel_check(const char *text, int kernels, double tolerance, bool no_winograd,
                   const kernel_sizes *sizes, size_t count) {

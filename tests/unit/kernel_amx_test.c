@@ -1,0 +1,117 @@
+/* tests/unit/kernel_amx_test.c - products through tiles of bfloat16, beside those of the other levels that this
+ * machine has: numbers of rows, ends of sums and columns within a step, sums in blocks, what is not finite. */
+#include <check.h>
+#include <stdlib.h>
+
+#include "tests/unit/kernel_check.h"
+
+static void check_sizes(const char *text, double tolerance, const int64_t *of, size_t count) {
+    kernel_sizes *sizes = calloc(count + 1, sizeof *sizes);
+    for (size_t i = 0; i < count; i++)
+        sizes[i].of['N' - 'A'] = of[i];
+    kernel_check(text, -1, tolerance, false, sizes, count ? count : 1);
+    free(sizes);
+}
+
+#define CHECK_ROWS(text, tolerance, ...)                                                                         \
+    do {                                                                                                         \
+        const int64_t of[] = {__VA_ARGS__};                                                                      \
+        check_sizes(text, tolerance, of, sizeof of / sizeof *of);                                                \
+    } while (0)
+
+START_TEST(rows_by_weights) {
+    const char *plain = "func @forward(%x: float32[N,96]) -> float32[N,128] entry {\n"
+                        "  %w = const @w_128_96 : float32[128,96]\n"
+                        "  %b = const @b_128 : float32[128]\n"
+                        "  %a = linear(%x, %w, %b) : float32[N,128]\n"
+                        "  %c = relu(%a) : float32[N,128]\n"
+                        "  return %c\n"
+                        "}\n";
+    CHECK_ROWS(plain, 1e-5, 0, 1, 2, 16, 17, 31, 32, 33, 64, 65, 128, 129, 197, 257, 300, 513);
+    /* Sums end within a step, columns within a tile; an epilogue in memory. */
+    const char *ends = "func @forward(%x: float32[N,77]) -> float32[N,75] entry {\n"
+                       "  %w = const @w_75_77 : float32[75,77]\n"
+                       "  %a = linear(%x, %w, none) : float32[N,75]\n"
+                       "  %g = gelu(%a, \"none\") : float32[N,75]\n"
+                       "  return %g\n"
+                       "}\n";
+    CHECK_ROWS(ends, 1e-5, 1, 5, 17, 40, 64, 131, 290);
+    const char *known = "func @forward(%x: float32[2,49,80]) -> float32[2,49,120] entry {\n"
+                        "  %w = const @w_120_80 : float32[120,80]\n"
+                        "  %a = linear(%x, %w, none) : float32[2,49,120]\n"
+                        "  %c = add.Tensor(%a, %a, 2) : float32[2,49,120]\n"
+                        "  return %c\n"
+                        "}\n";
+    check_sizes(known, 1e-5, NULL, 0);
+}
+END_TEST
+
+START_TEST(sums_in_blocks) {
+    /* Sums so far of all columns stay in scratch; of 2000 columns and 256 rows they do not. */
+    const char *long_sum = "func @forward(%x: float32[N,1803]) -> float32[N,300] entry {\n"
+                           "  %w = const @w_300_1803 : float32[300,1803]\n"
+                           "  %a = linear(%x, %w, none) : float32[N,300]\n"
+                           "  return %a\n"
+                           "}\n";
+    CHECK_ROWS(long_sum, 1e-4, 1, 9, 30, 70, 150, 300);
+    const char *wide = "func @forward(%x: float32[N,800]) -> float32[N,2000] entry {\n"
+                       "  %w = const @w_2000_800 : float32[2000,800]\n"
+                       "  %a = linear(%x, %w, none) : float32[N,2000]\n"
+                       "  return %a\n"
+                       "}\n";
+    CHECK_ROWS(wide, 1e-4, 40, 250);
+}
+END_TEST
+
+START_TEST(two_inputs) {
+    check_sizes("func @forward(%x: float32[3,100,96], %y: float32[3,96,112]) -> float32[3,100,112] entry {\n"
+                "  %a = matmul(%x, %y) : float32[3,100,112]\n"
+                "  return %a\n"
+                "}\n", 4e-5, NULL, 0);
+    /* Columns whose terms are adjacent are packed first; so are those that end within a panel. */
+    check_sizes("func @forward(%x: float32[130,900], %y: float32[99,900]) -> float32[130,99] entry {\n"
+                "  %t = t(%y) : float32[900,99]\n"
+                "  %a = matmul(%x, %t) : float32[130,99]\n"
+                "  return %a\n"
+                "}\n", 4e-4, NULL, 0);
+}
+END_TEST
+
+/* Where a number is above 2.995 (one of 1200) there is an infinity, or a NaN, which the rows or columns without
+ * one must not see. */
+START_TEST(not_finite) {
+    const char *rows = "func @forward(%x: float32[N,96]) -> float32[N,128] entry {\n"
+                       "  %w = const @w_128_96 : float32[128,96]\n"
+                       "  %n = neg(%x) : float32[N,96]\n"
+                       "  %s = add.Scalar(%n, 2.995, 1) : float32[N,96]\n"
+                       "  %r = relu(%s) : float32[N,96]\n"
+                       "  %i = reciprocal(%r) : float32[N,96]\n"
+                       "  %a = linear(%i, %w, none) : float32[N,128]\n"
+                       "  return %a\n"
+                       "}\n";
+    CHECK_ROWS(rows, 1e-4, 20, 100, 300);
+    check_sizes("func @forward(%x: float32[100,96], %y: float32[96,128]) -> float32[100,128] entry {\n"
+                "  %n = neg(%y) : float32[96,128]\n"
+                "  %s = add.Scalar(%n, 2.995, 1) : float32[96,128]\n"
+                "  %l = log(%s) : float32[96,128]\n"
+                "  %a = matmul(%x, %l) : float32[100,128]\n"
+                "  return %a\n"
+                "}\n", 1e-4, NULL, 0);
+}
+END_TEST
+
+int main(void) {
+    Suite *suite = suite_create("kernels_amx");
+    TCase *tc = tcase_create("products");
+    tcase_set_timeout(tc, 120);
+    tcase_add_test(tc, rows_by_weights);
+    tcase_add_test(tc, sums_in_blocks);
+    tcase_add_test(tc, two_inputs);
+    tcase_add_test(tc, not_finite);
+    suite_add_tcase(suite, tc);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
