@@ -68,13 +68,25 @@ RULE(real_of_self) {
     return NULL;
 }
 
+/* A limit of several numbers may have a larger batch than the matrices. */
+static bool limit_is_larger(const rt_fact *args, size_t arg_count) {
+    for (size_t i = 1; i < arg_count; i++)
+        if (args[i].kind == RT_FACT_TENSOR && args[i].rank != 0)
+            return true;
+    return false;
+}
+
 RULE(pinv) {
-    batch_and(ic, &args[0], rt_fact_tensor_dtype(&args[0]), 2, size_of(&args[0], 1), size_of(&args[0], 2), outs);
+    outs[0] = rt_fact_tensor(rt_fact_tensor_dtype(&args[0]), -1, NULL);
+    if (!limit_is_larger(args, arg_count))
+        batch_and(ic, &args[0], rt_fact_tensor_dtype(&args[0]), 2, size_of(&args[0], 1), size_of(&args[0], 2), outs);
     return NULL;
 }
 
 RULE(matrix_rank) {
-    batch_and(ic, &args[0], RT_int64, 0, 0, 0, outs);
+    outs[0] = rt_fact_tensor(RT_int64, -1, NULL);
+    if (!limit_is_larger(args, arg_count))
+        batch_and(ic, &args[0], RT_int64, 0, 0, 0, outs);
     return NULL;
 }
 

@@ -314,21 +314,20 @@ KERNEL(nuclear_norm) {
     return status;
 }
 
-/* Absolute and relative limits below which a singular value counts as zero. */
+/* Absolute and relative limits below which a singular value counts as zero: numbers, or tensors of
+ * one for each matrix once spread_limits has run. */
 typedef struct limits {
     bool has_atol, has_rtol;
     double atol, rtol; /* where they are numbers */
-    const rt_tensor *atol_tensor, *rtol_tensor;
+    rt_tensor *atol_tensor, *rtol_tensor;
 } limits;
 
-static double tensor_entry(const rt_tensor *t, int64_t batch, int64_t b) {
+static double tensor_entry(const rt_tensor *t, int64_t b) {
     rt_dtype dtype = (rt_dtype)t->dtype;
-    if (t->element_count != batch || !rt_tensor_is_contiguous(t))
-        b = 0;
     return rt_load_double(dtype, (const char *)t->data + b * (int64_t)rt_dtype_size(dtype));
 }
 
-static void set_limit(rt_value v, bool *has, double *number, const rt_tensor **tensor) {
+static void set_limit(rt_value v, bool *has, double *number, rt_tensor **tensor) {
     *has = !rt_is_none(v);
     if (v.tag == RT_TAG_TENSOR)
         *tensor = v.as.tensor;
@@ -343,9 +342,63 @@ static limits limits_of(rt_value atol, rt_value rtol) {
     return l;
 }
 
+static ts_status broadcast_limit(const rt_tensor *limit, int64_t *sizes, int *rank) {
+    int64_t batch[RT_MAX_RANK];
+    if (!limit)
+        return NULL;
+    memcpy(batch, sizes, (size_t)*rank * sizeof *batch);
+    return rt_broadcast(batch, *rank, limit->sizes, limit->rank, sizes, rank);
+}
+
+static ts_status spread_limit(rt_tensor **limit, const int64_t *sizes, int rank) {
+    rt_tensor *spread = NULL, *given = *limit;
+    *limit = NULL;
+    if (!given)
+        return NULL;
+    TS_TRY(rt_tensor_expand(given, sizes, rank, &spread));
+    ts_status status = rt_tensor_contiguous(spread, limit);
+    rt_tensor_release(spread);
+    return status;
+}
+
+/* Limits that are tensors broadcast with the batch of matrices, which they may enlarge: *out is t over
+ * the batch of both. The limits become the caller's (limits_deinit). */
+static ts_status spread_limits(rt_tensor *t, limits *l, rt_tensor **out) {
+    int64_t sizes[RT_MAX_RANK];
+    int rank = t->rank - 2;
+    limits given = *l;
+    bool plain = rank < 0 || t->element_count == 0; /* no values: PyTorch does not look at limits */
+    *out = rt_retain(rt_from_tensor(t)).as.tensor;
+    l->atol_tensor = l->rtol_tensor = NULL;
+    if (plain || (!given.atol_tensor && !given.rtol_tensor))
+        return NULL;
+    memcpy(sizes, t->sizes, (size_t)rank * sizeof *sizes);
+    TS_TRY(broadcast_limit(given.atol_tensor, sizes, &rank));
+    TS_TRY(broadcast_limit(given.rtol_tensor, sizes, &rank));
+    *l = given;
+    ts_status status = spread_limit(&l->atol_tensor, sizes, rank);
+    if (status)
+        l->rtol_tensor = NULL;
+    else
+        status = spread_limit(&l->rtol_tensor, sizes, rank);
+    if (!status && rank + 2 > RT_MAX_RANK)
+        status = ts_error_make(TS_ERR_UNSUPPORTED, "more than %d dimensions", RT_MAX_RANK);
+    if (status)
+        return status;
+    sizes[rank] = t->sizes[t->rank - 2];
+    sizes[rank + 1] = t->sizes[t->rank - 1];
+    rt_tensor_release(*out);
+    return rt_tensor_expand(t, sizes, rank + 2, out);
+}
+
+static void limits_deinit(limits *l) {
+    rt_tensor_release(l->atol_tensor);
+    rt_tensor_release(l->rtol_tensor);
+}
+
 static double limit_at(const limits *l, const rt_matrices *a, int64_t b, double largest) {
-    double atol = l->atol_tensor ? tensor_entry(l->atol_tensor, a->batch, b) : l->atol;
-    double rtol = l->rtol_tensor ? tensor_entry(l->rtol_tensor, a->batch, b) : l->rtol;
+    double atol = l->atol_tensor ? tensor_entry(l->atol_tensor, b) : l->atol;
+    double rtol = l->rtol_tensor ? tensor_entry(l->rtol_tensor, b) : l->rtol;
     if (!l->has_rtol)
         rtol = atol > 0 ? 0 : rt_epsilon(a->dtype) * (double)most(a->m, a->n);
     return fmax(atol, rtol * largest);
@@ -387,8 +440,11 @@ static double largest_of(const double *s, int64_t n) {
 }
 
 static ts_status matrix_rank(rt_tensor *t, limits l, bool hermitian, rt_value *out) {
-    decomposition d;
-    ts_status status = decompose_for(t, "linalg.matrix_rank", hermitian, false, &d);
+    decomposition d = {0};
+    rt_tensor *spread = NULL;
+    ts_status status = spread_limits(t, &l, &spread);
+    if (!status)
+        status = decompose_for(spread, "linalg.matrix_rank", hermitian, false, &d);
     int64_t *rank = status ? NULL : calloc((size_t)d.a.batch + 1, sizeof *rank);
     if (!status && !rank)
         status = ts_no_memory();
@@ -402,6 +458,8 @@ static ts_status matrix_rank(rt_tensor *t, limits l, bool hermitian, rt_value *o
         status = rt_int_vectors_give(&d.a, rank, -1, RT_int64, out);
     free(rank);
     decomposition_deinit(&d);
+    rt_tensor_release(spread);
+    limits_deinit(&l);
     return status;
 }
 
@@ -416,9 +474,12 @@ KERNEL(linalg_matrix_rank_limits) {
 
 /* V diag(1 / s) U^H */
 static ts_status pseudo_inverse(rt_tensor *t, limits l, bool hermitian, rt_value *out) {
-    decomposition d;
+    decomposition d = {0};
     rt_matrices x = {0};
-    ts_status status = decompose_for(t, "linalg.pinv", hermitian, true, &d);
+    rt_tensor *spread = NULL;
+    ts_status status = spread_limits(t, &l, &spread);
+    if (!status)
+        status = decompose_for(spread, "linalg.pinv", hermitian, true, &d);
     int64_t m = d.a.m, n = d.a.n, k = d.k;
     if (!status)
         status = rt_matrices_make(&d.a, n, m, &x);
@@ -444,6 +505,8 @@ static ts_status pseudo_inverse(rt_tensor *t, limits l, bool hermitian, rt_value
         status = rt_matrices_give(&x, out);
     rt_matrices_deinit(&x);
     decomposition_deinit(&d);
+    rt_tensor_release(spread);
+    limits_deinit(&l);
     return status;
 }
 
