@@ -488,8 +488,13 @@ def d_masked_fill__Scalar(grad: Tensor, mask: Tensor) -> Tensor:
     return torch.masked_fill(grad, mask, 0)
 
 
-def d_masked_fill__Tensor(grad: Tensor, mask: Tensor) -> Tuple[Tensor, Tensor]:
-    return torch.masked_fill(grad, mask, 0), torch.sum(torch.masked_fill(grad, torch.logical_not(mask), 0))
+def d_masked_fill__Tensor(grad: Tensor, self: Tensor, mask: Tensor) -> Tuple[Tensor, Tensor]:
+    own = torch.sum_to_size(torch.masked_fill(grad, mask, 0), torch.size(self))
+    return own, torch.sum(torch.masked_fill(grad, torch.logical_not(mask), 0))
+
+
+def d_angle(grad: Tensor) -> Tensor:
+    return torch.zeros_like(grad)
 
 
 def d_clamp__Tensor(grad: Tensor, self: Tensor, min: Optional[Tensor], max: Optional[Tensor]) -> Tuple[Tensor, Tensor, Tensor]:
@@ -536,7 +541,9 @@ def d_addcdiv(grad: Tensor, tensor1: Tensor, tensor2: Tensor, value: number) -> 
 def d_prelu(grad: Tensor, self: Tensor, weight: Tensor) -> Tuple[Tensor, Tensor]:
     shape = torch.size(weight)
     wide = weight
-    if weight.numel() != 1 and self.dim() > 1:
+    if weight.numel() == 1:
+        wide = torch.reshape(weight, [])
+    elif self.dim() > 1:
         view = [1] * self.dim()
         view[1] = weight.numel()
         wide = torch.reshape(weight, view)

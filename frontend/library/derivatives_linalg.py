@@ -18,6 +18,125 @@ def _times_matrix(g: Tensor, A: Tensor) -> Tensor:
     return torch.unsqueeze(torch.unsqueeze(g, -1), -1) * A
 
 
+# ---- factors L and U ----
+def _lu_backward(gL: Tensor, gU: Tensor, P: Tensor, L: Tensor, U: Tensor) -> Tensor:
+    """With F = L^-1 P^T dA U^-1 of the square part: dL = L tril(F, -1), dU = triu(F) U; what is beyond it follows."""
+    k = min(L.size(-2), U.size(-1))
+    L1, U1 = torch.narrow(L, -2, 0, k), torch.narrow(U, -1, 0, k)
+    lower = torch.tril(torch.matmul(_mT(L1), torch.narrow(gL, -2, 0, k)), -1)
+    upper = torch.triu(torch.matmul(torch.narrow(gU, -1, 0, k), _mT(U1)))
+    if L.size(-2) > k:
+        rest = L.size(-2) - k
+        below = torch.narrow(gL, -2, k, rest)
+        upper = upper - torch.triu(torch.matmul(_mT(torch.narrow(L, -2, k, rest)), below))
+        inner = torch.cat([torch.linalg_solve_triangular(_mT(L1), lower + upper, upper=True, unitriangular=True), below], -2)
+        g = torch.linalg_solve_triangular(_mT(U1), inner, upper=False, left=False)
+    elif U.size(-1) > k:
+        rest = U.size(-1) - k
+        beside = torch.narrow(gU, -1, k, rest)
+        lower = lower - torch.tril(torch.matmul(beside, _mT(torch.narrow(U, -1, k, rest))), -1)
+        inner = torch.cat([torch.linalg_solve_triangular(_mT(U1), lower + upper, upper=False, left=False), beside], -1)
+        g = torch.linalg_solve_triangular(_mT(L1), inner, upper=True, unitriangular=True)
+    else:
+        inner = torch.linalg_solve_triangular(_mT(U1), lower + upper, upper=False, left=False)
+        g = torch.linalg_solve_triangular(_mT(L1), inner, upper=True, unitriangular=True)
+    if P.dim() < g.dim() or P.size(-1) != g.size(-2):
+        return g  # without pivots
+    return torch.matmul(P, g)
+
+
+def d_linalg_lu(grad1: Tensor, grad2: Tensor, result: Tensor, result1: Tensor, result2: Tensor) -> Tensor:
+    return _lu_backward(grad1, grad2, result, result1, result2)
+
+
+def d_lu_factor(grad: Tensor, result: Tensor, result1: Tensor) -> Tensor:
+    k = min(result.size(-2), result.size(-1))
+    P, L, U = torch.lu_unpack(result, result1)
+    return _lu_backward(torch.narrow(grad, -1, 0, k), torch.narrow(grad, -2, 0, k), P, L, U)
+
+
+def d_lu_unpack(grad1: Tensor, grad2: Tensor, LU_data: Tensor) -> Tensor:
+    m, n = LU_data.size(-2), LU_data.size(-1)
+    lower = torch.constant_pad_nd(torch.tril(grad1, -1), [0, n - min(m, n)], 0)
+    upper = torch.constant_pad_nd(torch.triu(grad2), [0, 0, 0, m - min(m, n)], 0)
+    return lower + upper
+
+
+def open_lu_solve(self: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
+    return open_linalg_lu_solve(LU_data, LU_pivots, self, True, False)
+
+
+def open_linalg_lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, left: bool, adjoint: bool) -> Tensor:
+    P, L, U = torch.lu_unpack(LU, pivots)
+    if left and not adjoint:
+        y = torch.linalg_solve_triangular(L, torch.matmul(_mT(P), B), upper=False, unitriangular=True)
+        return torch.linalg_solve_triangular(U, y, upper=True)
+    if left:
+        y = torch.linalg_solve_triangular(_mT(U), B, upper=False)
+        return torch.matmul(P, torch.linalg_solve_triangular(_mT(L), y, upper=True, unitriangular=True))
+    if not adjoint:
+        y = torch.linalg_solve_triangular(U, B, upper=True, left=False)
+        return torch.matmul(torch.linalg_solve_triangular(L, y, upper=False, left=False, unitriangular=True), _mT(P))
+    y = torch.linalg_solve_triangular(_mT(L), torch.matmul(B, P), upper=True, left=False, unitriangular=True)
+    return torch.linalg_solve_triangular(_mT(U), y, upper=False, left=False)
+
+
+def open_triangular_solve(self: Tensor, A: Tensor, upper: bool, transpose: bool, unitriangular: bool) -> Tuple[Tensor, Tensor]:
+    if transpose:
+        return torch.linalg_solve_triangular(_mT(A), self, upper=not upper, unitriangular=unitriangular), A * 1
+    return torch.linalg_solve_triangular(A, self, upper=upper, unitriangular=unitriangular), A * 1
+
+
+def open_tensorinv(self: Tensor, ind: int) -> Tensor:
+    first, last = torch.size(self)[:ind], torch.size(self)[ind:]
+    rows = 1
+    for n in last:
+        rows = rows * n
+    return torch.reshape(torch.linalg_inv(torch.reshape(self, [rows, rows])), last + first)
+
+
+def open_tensorsolve(self: Tensor, other: Tensor, dims: Optional[List[int]]) -> Tensor:
+    x = self
+    if dims is not None:
+        moved = [d + self.dim() if d < 0 else d for d in dims]
+        x = torch.permute(self, [d for d in range(self.dim()) if d not in moved] + moved)
+    shape = torch.size(x)[other.dim():]
+    rows = other.numel()
+    return torch.reshape(torch.linalg_solve(torch.reshape(x, [rows, rows]), torch.reshape(other, [rows])), shape)
+
+
+# ---- reflectors ----
+def _reflect(x: Tensor, v: Tensor, tau: Tensor, k: int, left: bool) -> Tensor:
+    """(1 - tau v v^T) x, or x times it, of reflector k."""
+    column = torch.narrow(v, -1, k, 1)
+    t = torch.unsqueeze(torch.narrow(tau, -1, k, 1), -1)
+    if left:
+        return x - t * torch.matmul(column, torch.matmul(_mT(column), x))
+    return x - t * torch.matmul(torch.matmul(x, column), _mT(column))
+
+
+def _reflectors(input: Tensor) -> Tensor:
+    return torch.tril(input, -1) + torch.eye(input.size(-2), input.size(-1), dtype=input.dtype)
+
+
+def open_householder_product(input: Tensor, tau: Tensor) -> Tensor:
+    v = _reflectors(input)
+    x = torch.expand_as(torch.eye(input.size(-2), input.size(-1), dtype=input.dtype), input)
+    count = tau.size(-1)
+    for k in range(count):
+        x = _reflect(x, v, tau, count - 1 - k, True)
+    return x
+
+
+def open_ormqr(self: Tensor, input2: Tensor, input3: Tensor, left: bool, transpose: bool) -> Tensor:
+    v = _reflectors(self)
+    x = input3
+    count = input2.size(-1)
+    for k in range(count):
+        x = _reflect(x, v, input2, k if left == transpose else count - 1 - k, left)
+    return x
+
+
 # ---- determinants, inverses, systems ----
 def d_linalg_det(grad: Tensor, A: Tensor, result: Tensor) -> Tensor:
     return _times_matrix(grad * result, _mT(torch.linalg_inv(A)))

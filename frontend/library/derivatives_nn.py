@@ -77,12 +77,14 @@ def d_addbmm(grad: Tensor, self: Tensor, batch1: Tensor, batch2: Tensor, beta: n
 
 
 def d_bilinear(grad: Tensor, input1: Tensor, input2: Tensor, weight: Tensor) -> Tuple[Tensor, Tensor, Tensor, Tensor]:
-    g = torch.reshape(grad, [-1, weight.size(0)])
-    x = torch.reshape(input1, [-1, weight.size(1)])
-    y = torch.reshape(input2, [-1, weight.size(2)])
-    flat = torch.reshape(weight, [weight.size(0), -1])
-    mixed = torch.reshape(torch.matmul(g, flat), [-1, weight.size(1), weight.size(2)])
-    outer = torch.reshape(torch.unsqueeze(x, 2) * torch.unsqueeze(y, 1), [g.size(0), -1])
+    rows = 1
+    for d in range(grad.dim() - 1):
+        rows = rows * grad.size(d)
+    g = torch.reshape(grad, [rows, weight.size(0)])
+    x = torch.reshape(input1, [rows, weight.size(1)])
+    y = torch.reshape(input2, [rows, weight.size(2)])
+    mixed = torch.reshape(torch.matmul(g, torch.flatten(weight, 1)), [rows, weight.size(1), weight.size(2)])
+    outer = torch.flatten(torch.unsqueeze(x, 2) * torch.unsqueeze(y, 1), 1)
     return (torch.reshape(torch.sum(mixed * torch.unsqueeze(y, 1), [2]), torch.size(input1)),
             torch.reshape(torch.sum(mixed * torch.unsqueeze(x, 2), [1]), torch.size(input2)),
             torch.reshape(torch.matmul(torch.t(g), outer), torch.size(weight)), torch.sum(g, [0]))
@@ -95,23 +97,31 @@ def d_tensordot(grad: Tensor, self: Tensor, other: Tensor, dims_self: List[int],
     free_second = [d for d in range(other.dim()) if d not in second]
     order_first = free_first + first
     order_second = second + free_second
-    rows, columns = 1, 1
+    rows, columns, inner = 1, 1, 1
+    wide_first, wide_second = torch.size(self), torch.size(other)
+    for k in range(len(first)):  # a size of 1 goes with any
+        size = self.size(first[k]) if other.size(second[k]) == 1 else other.size(second[k])
+        wide_first[first[k]] = size
+        wide_second[second[k]] = size
+        inner = inner * size
     for d in free_first:
         rows = rows * self.size(d)
     for d in free_second:
         columns = columns * other.size(d)
     g = torch.reshape(grad, [rows, columns])
-    x, y = torch.permute(self, order_first), torch.permute(other, order_second)
-    own = torch.matmul(g, torch.t(torch.reshape(y, [-1, columns])))
-    given = torch.matmul(torch.t(torch.reshape(x, [rows, -1])), g)
+    x = torch.permute(torch.expand(self, wide_first), order_first)
+    y = torch.permute(torch.expand(other, wide_second), order_second)
+    own = torch.matmul(g, torch.t(torch.reshape(y, [inner, columns])))
+    given = torch.matmul(torch.t(torch.reshape(x, [rows, inner])), g)
     back_first = [0 for d in order_first]
     for d in range(len(order_first)):
         back_first[order_first[d]] = d
     back_second = [0 for d in order_second]
     for d in range(len(order_second)):
         back_second[order_second[d]] = d
-    return (torch.permute(torch.reshape(own, torch.size(x)), back_first),
-            torch.permute(torch.reshape(given, torch.size(y)), back_second))
+    own = torch.permute(torch.reshape(own, torch.size(x)), back_first)
+    given = torch.permute(torch.reshape(given, torch.size(y)), back_second)
+    return torch.sum_to_size(own, torch.size(self)), torch.sum_to_size(given, torch.size(other))
 
 
 def _implicit_output(inputs: str) -> str:
@@ -124,34 +134,77 @@ def _implicit_output(inputs: str) -> str:
     return result
 
 
+def _einsum_dots(text: str, count: int) -> str:
+    """That many letters which the equation does not use: what its ellipsis stands for."""
+    dots = ""
+    for letter in "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz":
+        if len(dots) < count and letter not in text:
+            dots = dots + letter
+    return dots
+
+
+def _einsum_part(grad: Tensor, left: str, term: str, given: List[Tensor], own: Tensor) -> Tensor:
+    """The gradient of one operand: left are the letters of what is given, term its own."""
+    once = ""
+    kept = ""
+    for letter in term:
+        if letter not in once:
+            once = once + letter
+            if letter in left:
+                kept = kept + letter
+    part = torch.einsum(left + "->" + kept, given)
+    for d in range(len(once)):
+        if once[d] not in left:
+            part = torch.unsqueeze(part, d)
+    shape: List[int] = []
+    for d in range(len(once)):
+        size = own.size(term.index(once[d]))
+        shape.append(size if part.size(d) == 1 else part.size(d))
+    part = torch.expand(part, shape)
+    spread = once
+    for d in range(len(term)):
+        if term[:d].count(term[d]) > 0:
+            # a letter for the second time is a diagonal: zeros beside it
+            fresh = _einsum_dots(term + spread, 1)
+            eye = torch.eye(own.size(d), dtype=part.dtype)
+            part = torch.einsum(spread + "," + term[d] + fresh + "->" + spread + fresh, [part, eye])
+            spread = spread + fresh
+    if len(spread) > len(once):
+        order: List[int] = []
+        beyond = len(once)
+        for d in range(len(term)):
+            if term[:d].count(term[d]) > 0:
+                order.append(beyond)
+                beyond += 1
+            else:
+                order.append(once.index(term[d]))
+        part = torch.permute(part, order)
+    return torch.sum_to_size(part, torch.size(own))
+
+
 def d_einsum(grad: Tensor, equation: str, tensors: List[Tensor]) -> List[Tensor]:
     text = equation.replace(" ", "")
     sides = text.split("->")
     output = sides[1] if len(sides) > 1 else _implicit_output(sides[0])
     terms = sides[0].split(",")
+    most = 0
+    for i in range(len(terms)):
+        most = max(most, tensors[i].dim() - len(terms[i].replace("...", "")))
+    dots = _einsum_dots(text, most)
+    output = output.replace("...", dots)
+    spelt: List[str] = []
+    for i in range(len(terms)):
+        hidden = tensors[i].dim() - len(terms[i].replace("...", ""))
+        spelt.append(terms[i].replace("...", dots[most - hidden:]))
     grads: List[Tensor] = []
     for i in range(len(terms)):
-        term = terms[i].replace("...", "")
         left = output
         given = [grad]
         for k in range(len(terms)):
             if k != i:
-                left = left + "," + terms[k]
+                left = left + "," + spelt[k]
                 given.append(tensors[k])
-        kept = "..." if "..." in left else ""
-        for letter in term:
-            if term.count(letter) > 1:
-                raise RuntimeError("the derivative of einsum with a letter twice in one operand is not supported yet")
-            if letter in left:
-                kept = kept + letter
-        part = torch.einsum(left + "->" + kept, given)
-        lead = tensors[i].dim() - len(term)
-        own_lead = part.dim() - len(kept.replace("...", ""))
-        for d in range(len(term)):
-            if term[d] not in left:
-                part = torch.unsqueeze(part, own_lead + d)
-        shape = [part.size(d) for d in range(own_lead)] + [tensors[i].size(lead + d) for d in range(len(term))]
-        grads.append(torch.sum_to_size(torch.expand(part, shape), torch.size(tensors[i])))
+        grads.append(_einsum_part(grad, left, spelt[i], given, tensors[i]))
     return grads
 
 
@@ -600,7 +653,10 @@ def open_group_norm(input: Tensor, num_groups: int, weight: Optional[Tensor], bi
                     cudnn_enabled: bool) -> Tensor:
     shape = torch.size(input)
     channel = [shape[1] if d == 1 else 1 for d in range(len(shape))]
-    rows = torch.reshape(input, [shape[0], num_groups, -1])
+    own = shape[1] // num_groups
+    for d in range(2, len(shape)):
+        own = own * shape[d]
+    rows = torch.reshape(input, [shape[0], num_groups, own])
     centered = rows - torch.mean(rows, [2], True)
     result = torch.reshape(centered * torch.rsqrt(torch.mean(centered * centered, [2], True) + eps), shape)
     if weight is not None:
@@ -624,7 +680,7 @@ def open_instance_norm(input: Tensor, weight: Optional[Tensor], bias: Optional[T
 
 def open_native_group_norm(input: Tensor, weight: Optional[Tensor], bias: Optional[Tensor], N: int, C: int, HxW: int, group: int,
                            eps: float) -> Tuple[Tensor, Tensor, Tensor]:
-    rows = torch.reshape(input, [N, group, -1])
+    rows = torch.reshape(input, [N, group, C // group * HxW])
     mean = torch.mean(rows, [2])
     centered = rows - torch.unsqueeze(mean, 2)
     rstd = torch.rsqrt(torch.mean(centered * centered, [2]) + eps)

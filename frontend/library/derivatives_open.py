@@ -7,6 +7,18 @@ import torch
 from torch import Tensor
 
 
+# ---- places ----
+
+def open_index_reduce(self: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, include_self: bool) -> Tensor:
+    if self.dim() == 0:
+        places = torch.reshape(index, torch.size(source))
+    else:
+        axis = dim + self.dim() if dim < 0 else dim
+        shape = [index.numel() if d == axis else 1 for d in range(self.dim())]
+        places = torch.expand_as(torch.reshape(index, shape), source).to(torch.int64)
+    return torch.scatter_reduce(self, dim, places, source, reduce, include_self=include_self)
+
+
 # ---- bags of embeddings ----
 
 def open_embedding_bag__padding_idx(weight: Tensor, indices: Tensor, offsets: Tensor, scale_grad_by_freq: bool, mode: int, sparse: bool,
@@ -99,12 +111,15 @@ def open_ctc_loss__Tensor(log_probs: Tensor, targets: Tensor, input_lengths: Ten
 
 # ---- sampling of images ----
 
-def _place(x: Tensor, size: int, padding_mode: int, align_corners: bool) -> Tensor:
-    # from -1 ... 1 to elements; padding: 0 zeros, 1 the border, 2 reflection
+def _place(x: Tensor, size: int, align_corners: bool) -> Tensor:
+    # from -1 ... 1 to elements
     if align_corners:
-        x = (x + 1) * ((size - 1) / 2)
-    else:
-        x = ((x + 1) * size - 1) / 2
+        return (x + 1) * ((size - 1) / 2)
+    return ((x + 1) * size - 1) / 2
+
+
+def _padded(x: Tensor, size: int, padding_mode: int, align_corners: bool) -> Tensor:
+    # padding: 0 zeros, 1 the border, 2 reflection
     if padding_mode == 0:
         return x
     if padding_mode == 2:
@@ -119,34 +134,51 @@ def _place(x: Tensor, size: int, padding_mode: int, align_corners: bool) -> Tens
     return torch.clamp(x, 0, size - 1)
 
 
-def _pixels(image: Tensor, x: Tensor, y: Tensor) -> Tensor:
-    # image [C, H * W] at whole places; zeros outside
-    height, width = image.size(1), image.size(2)
-    inside = torch.logical_and(torch.logical_and(torch.ge(x, 0), torch.le(x, width - 1)),
-                               torch.logical_and(torch.ge(y, 0), torch.le(y, height - 1)))
-    at = torch.clamp(y, 0, height - 1).to(torch.int64) * width + torch.clamp(x, 0, width - 1).to(torch.int64)
-    flat = torch.reshape(image, [image.size(0), height * width])
-    found = torch.reshape(torch.index_select(flat, 1, torch.reshape(at, [-1])), [image.size(0), at.size(0), at.size(1)])
-    return found * inside.to(image.dtype)
+def _cubic_weights(t: Tensor) -> List[Tensor]:
+    # Keys, Cubic Convolution Interpolation (1981), with a = -0.75 as PyTorch
+    a = -0.75
+    u = 1 - t
+    return [((a * (t + 1) - 5 * a) * (t + 1) + 8 * a) * (t + 1) - 4 * a,
+            ((a + 2) * t - (a + 3)) * t * t + 1,
+            ((a + 2) * u - (a + 3)) * u * u + 1,
+            ((a * (u + 1) - 5 * a) * (u + 1) + 8 * a) * (u + 1) - 4 * a]
 
 
 def open_grid_sampler(input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool) -> Tensor:
-    if input.dim() != 4 or interpolation_mode > 1:
-        raise RuntimeError("the derivative of grid_sample of volumes or by cubics is not supported yet")
-    images: List[Tensor] = []
-    for n in range(input.size(0)):
-        x = _place(grid[n, :, :, 0], input.size(3), padding_mode, align_corners)
-        y = _place(grid[n, :, :, 1], input.size(2), padding_mode, align_corners)
-        if interpolation_mode == 1:
-            images.append(_pixels(input[n], torch.round(x), torch.round(y)))
+    images, points = input.size(0), 1
+    shape = [images, input.size(1)]
+    for d in range(1, grid.dim() - 1):
+        points = points * grid.size(d)
+        shape.append(grid.size(d))
+    flat = torch.reshape(grid, [images, points, input.dim() - 2])
+    # [images, neighbours, points]: where the neighbours of each point are, and their shares; a dimension at a time, the last first
+    places = torch.zeros([images, 1, points], dtype=torch.int64)
+    shares = torch.ones([images, 1, points], dtype=input.dtype)
+    count, step = 1, 1
+    for d in range(input.dim() - 2):
+        size = input.size(input.dim() - 1 - d)
+        x = _place(torch.select(flat, 2, d), size, align_corners)
+        if interpolation_mode < 2:
+            x = _padded(x, size, padding_mode, align_corners)
+        low = torch.detach(torch.floor(x))
+        if interpolation_mode == 2:
+            at = torch.stack([_padded(low + i, size, padding_mode, align_corners) for i in range(-1, 3)], 1)
+            own = torch.stack(_cubic_weights(x - low), 1)
+        elif interpolation_mode == 1:
+            at = torch.unsqueeze(torch.round(x), 1)
+            own = torch.unsqueeze(torch.floor(torch.sigmoid(x) / 2) + 1, 1)  # ones, whose gradient is zeros and not none
         else:
-            left, top = torch.floor(x), torch.floor(y)
-            right, low = x - torch.detach(left), y - torch.detach(top)
-            images.append(_pixels(input[n], left, top) * ((1 - right) * (1 - low))
-                          + _pixels(input[n], left + 1, top) * (right * (1 - low))
-                          + _pixels(input[n], left, top + 1) * ((1 - right) * low)
-                          + _pixels(input[n], left + 1, top + 1) * (right * low))
-    return torch.stack(images, 0)
+            at = torch.stack([low, low + 1], 1)
+            own = torch.stack([1 - (x - low), x - low], 1)
+        at = torch.detach(at)
+        own = own * torch.detach(torch.logical_and(torch.ge(at, 0), torch.le(at, size - 1)).to(input.dtype))
+        at = torch.clamp(at, 0, size - 1).to(torch.int64) * step
+        count, step = count * at.size(1), step * size
+        places = torch.reshape(torch.unsqueeze(places, 2) + torch.unsqueeze(at, 1), [images, count, points])
+        shares = torch.reshape(torch.unsqueeze(shares, 2) * torch.unsqueeze(own, 1), [images, count, points])
+    index = torch.expand(torch.reshape(places, [images, 1, count * points]), [images, input.size(1), count * points])
+    found = torch.reshape(torch.gather(torch.flatten(input, 2), 2, index), [images, input.size(1), count, points])
+    return torch.reshape(torch.sum(found * torch.unsqueeze(shares, 1), [2]), shape)
 
 
 def open_feature_dropout(input: Tensor, p: float, train: bool) -> Tensor:
@@ -156,3 +188,37 @@ def open_feature_dropout(input: Tensor, p: float, train: bool) -> Tensor:
         return input * 0
     shape = [input.size(d) if d < 2 else 1 for d in range(input.dim())]
     return input * (torch.feature_dropout(torch.ones(shape, dtype=input.dtype), p, True))
+
+
+def _alpha_dropout(input: Tensor, p: float, dropped: Tensor) -> Tensor:
+    # Klambauer et al., Self-Normalizing Neural Networks (2017), section 3: kept elements times a, and a shift.
+    # dropped is the operator's result for ones: above zero where an element is kept
+    alpha = 1.7580993408473766
+    a = 1 / math.sqrt((alpha * alpha * p + 1) * (1 - p))
+    kept = torch.gt(dropped, 0).to(input.dtype) * a
+    return input * kept + (dropped - kept)
+
+
+def open_alpha_dropout(input: Tensor, p: float, train: bool) -> Tensor:
+    if not train or p == 0.0:
+        return input * 1
+    if p == 1.0:
+        return input * 0
+    return _alpha_dropout(input, p, torch.alpha_dropout(torch.ones_like(input), p, True))
+
+
+def open_feature_alpha_dropout(input: Tensor, p: float, train: bool) -> Tensor:
+    if not train or p == 0.0:
+        return input * 1
+    if p == 1.0:
+        return input * 0
+    ones = torch.ones([input.size(d) if d < 2 else 1 for d in range(input.dim())], dtype=input.dtype)
+    return _alpha_dropout(input, p, torch.feature_alpha_dropout(ones, p, True))
+
+
+def open_rrelu(self: Tensor, lower: number, upper: number, training: bool) -> Tensor:
+    if not training:
+        return torch.leaky_relu(self, (lower + upper) / 2)
+    noise = torch.zeros_like(self)
+    torch.rrelu_with_noise(torch.detach(self), noise, lower, upper, True)
+    return self * noise

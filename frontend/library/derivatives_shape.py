@@ -236,13 +236,16 @@ def d_pad(grad: Tensor, pad: List[int], mode: str) -> Tensor:
         return d_replication_pad(grad, pad)
     for i in range(len(pad) // 2):
         dim = grad.dim() - 1 - i
-        low, high = pad[2 * i], pad[2 * i + 1]
+        low, high = max(pad[2 * i], 0), max(pad[2 * i + 1], 0)
         size = grad.size(dim) - low - high
         middle = torch.narrow(grad, dim, low, size)
         if low > 0:
             middle = middle + torch.slice_scatter(torch.zeros_like(middle), torch.narrow(grad, dim, 0, low), dim, size - low, size)
         if high > 0:
             middle = middle + torch.slice_scatter(torch.zeros_like(middle), torch.narrow(grad, dim, low + size, high), dim, 0, high)
+        if pad[2 * i] < 0 or pad[2 * i + 1] < 0:  # what was cut off, before the rest went around
+            cut = [max(-pad[2 * i], 0), max(-pad[2 * i + 1], 0)]
+            middle = torch.constant_pad_nd(middle, [0 for _ in range(2 * i)] + cut, 0)
         grad = middle
     return grad
 
@@ -269,10 +272,11 @@ def d_masked_select(grad: Tensor, self: Tensor, mask: Tensor) -> Tensor:
     return torch.sum_to_size(wide, torch.size(self))
 
 
-def d_masked_scatter(grad: Tensor, mask: Tensor, source: Tensor) -> Tuple[Tensor, Tensor]:
+def d_masked_scatter(grad: Tensor, self: Tensor, mask: Tensor, source: Tensor) -> Tuple[Tensor, Tensor]:
     taken = torch.masked_select(grad, mask)
     rest = torch.zeros([source.numel() - taken.numel()], dtype=grad.dtype)
-    return torch.masked_fill(grad, mask, 0), torch.reshape(torch.cat([taken, rest]), torch.size(source))
+    own = torch.sum_to_size(torch.masked_fill(grad, mask, 0), torch.size(self))
+    return own, torch.reshape(torch.cat([taken, rest]), torch.size(source))
 
 
 def d_gather(grad: Tensor, self: Tensor, dim: int, index: Tensor) -> Tensor:
@@ -282,6 +286,8 @@ def d_gather(grad: Tensor, self: Tensor, dim: int, index: Tensor) -> Tensor:
 
 
 def d_take_along_dim(grad: Tensor, self: Tensor, indices: Tensor, dim: Optional[int]) -> Tensor:
+    size = self.numel() if dim is None else self.size(dim)
+    indices = torch.where(torch.lt(indices, 0), indices + size, indices)
     if dim is None:
         flat = torch.scatter_add(torch.zeros([self.numel()], dtype=grad.dtype), 0, torch.reshape(indices, [-1]), torch.reshape(grad, [-1]))
         return torch.reshape(flat, torch.size(self))
@@ -380,7 +386,24 @@ def d_index_fill__Scalar(grad: Tensor, dim: int, index: Tensor) -> Tensor:
 
 
 def d_index_fill__Tensor(grad: Tensor, dim: int, index: Tensor) -> Tuple[Tensor, Tensor]:
-    return torch.index_fill(grad, dim, index, 0), torch.sum(torch.index_select(grad, dim, index))
+    kept = torch.eq(torch.index_fill(torch.zeros_like(grad), dim, index, 1), 0)
+    return torch.index_fill(grad, dim, index, 0), torch.sum(torch.masked_fill(grad, kept, 0))
+
+
+def d_fft_fftshift(grad: Tensor, dim: Optional[List[int]]) -> Tensor:
+    return torch.fft_ifftshift(grad, dim)
+
+
+def d_fft_ifftshift(grad: Tensor, dim: Optional[List[int]]) -> Tensor:
+    return torch.fft_fftshift(grad, dim)
+
+
+def d_unsafe_masked_index(grad: Tensor, self: Tensor, mask: Tensor, indices: List[Optional[Tensor]]) -> Tensor:
+    return torch._unsafe_masked_index_put_accumulate(torch.zeros_like(self), mask, indices, grad)
+
+
+def d_unsafe_masked_index_put(grad: Tensor, mask: Tensor, indices: List[Optional[Tensor]]) -> Tuple[Tensor, Tensor]:
+    return grad, torch._unsafe_masked_index(grad, mask, indices, 0)
 
 
 def d_select_scatter(grad: Tensor, src: Tensor, dim: int, index: int) -> Tuple[Tensor, Tensor]:

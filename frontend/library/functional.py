@@ -673,11 +673,26 @@ def poisson_nll_loss(input: Tensor, target: Tensor, log_input: bool = True, full
     return torch.poisson_nll_loss(input, target, log_input, full, eps, _reduction(reduction, size_average, reduce))
 
 
+def _sum_of_other_sizes(input: Tensor, var: Tensor) -> int:
+    total = 0
+    for d in range(input.dim()):
+        if input.size(d) != var.size(d):
+            total += var.size(d)
+    return total
+
+
 def gaussian_nll_loss(input: Tensor, target: Tensor, var: Tensor, full: bool = False, eps: float = 1e-6,
                       reduction: str = "mean") -> Tensor:
     if bool(torch.any(var < 0)):
         raise ValueError("var has negative entry/entries")
-    v = torch.clamp_min(var, eps)
+    v = var
+    if var.size() != input.size():
+        if input.size()[:-1] == var.size():
+            v = torch.unsqueeze(var, -1)
+        elif input.dim() != var.dim() or _sum_of_other_sizes(input, var) != 1:
+            raise ValueError("var is of incorrect size")
+    # PyTorch clamps the numbers alone: the gradient passes below eps too
+    v = v + torch.detach(torch.clamp_min(v, eps) - v)
     loss = 0.5 * (torch.log(v) + (input - target) * (input - target) / v)
     if full:
         loss = loss + 0.5 * math.log(2 * math.pi)

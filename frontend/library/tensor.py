@@ -254,12 +254,10 @@ def meshgrid(tensors: List[Tensor]) -> List[Tensor]:
 
 
 def meshgrid__indexing(tensors: List[Tensor], *, indexing: str) -> List[Tensor]:
-    inputs = [t for t in tensors]
     swap = indexing == "xy" and len(tensors) >= 2
-    if swap:
-        inputs[0] = tensors[1]
-        inputs[1] = tensors[0]
-    elif indexing != "ij" and indexing != "xy":
+    order = [1 - i if swap and i < 2 else i for i in range(len(tensors))]
+    inputs = [tensors[i] for i in order]
+    if indexing != "ij" and indexing != "xy":
         raise RuntimeError(f"torch.meshgrid: indexing must be one of \"xy\" or \"ij\", but received: {indexing}")
     for t in inputs:
         if torch.dim(t) > 1:
@@ -270,11 +268,7 @@ def meshgrid__indexing(tensors: List[Tensor], *, indexing: str) -> List[Tensor]:
         shape = [1 for _ in inputs]
         shape[i] = -1
         result.append(torch.expand(torch.reshape(inputs[i], shape), sizes))
-    if swap:
-        first = result[0]
-        result[0] = result[1]
-        result[1] = first
-    return result
+    return [result[i] for i in order]
 
 
 def cartesian_prod(tensors: List[Tensor]) -> Tensor:

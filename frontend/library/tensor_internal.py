@@ -644,9 +644,9 @@ def fractional_max_pool2d(self: Tensor, kernel_size: List[int], output_size: Lis
     c = torch.size(x, 1)
     rows = torch.reshape(top, [n, c, output_size[0], 1, 1, 1]) + torch.reshape(torch.arange(kernel_size[0]), [-1, 1])
     columns = torch.reshape(left, [n, c, 1, output_size[1], 1, 1]) + torch.arange(kernel_size[1])
-    index = torch.reshape(rows * width + columns, [n, c, -1])
-    values = torch.reshape(torch.gather(torch.reshape(x, [n, c, -1]), 2, index),
-                           [n, c, output_size[0], output_size[1], -1])
+    index = torch.flatten(rows * width + columns, 2)
+    values = torch.reshape(torch.gather(torch.flatten(x, 2), 2, index),
+                           [n, c, output_size[0], output_size[1], kernel_size[0] * kernel_size[1]])
     best, at = torch.max(values, -1)
     index = torch.reshape(index, torch.size(values))
     where = torch.squeeze(torch.gather(index, -1, torch.unsqueeze(at, -1)), -1)
@@ -670,9 +670,10 @@ def fractional_max_pool3d(self: Tensor, kernel_size: List[int], output_size: Lis
     rows = torch.reshape(top, [n, c, 1, output_size[1], 1, 1, 1, 1]) + torch.reshape(torch.arange(kernel_size[1]),
                                                                                     [-1, 1])
     columns = torch.reshape(left, [n, c, 1, 1, output_size[2], 1, 1, 1]) + torch.arange(kernel_size[2])
-    index = torch.reshape((planes * height + rows) * width + columns, [n, c, -1])
-    values = torch.reshape(torch.gather(torch.reshape(x, [n, c, -1]), 2, index),
-                           [n, c, output_size[0], output_size[1], output_size[2], -1])
+    index = torch.flatten((planes * height + rows) * width + columns, 2)
+    values = torch.reshape(torch.gather(torch.flatten(x, 2), 2, index),
+                           [n, c, output_size[0], output_size[1], output_size[2],
+                            kernel_size[0] * kernel_size[1] * kernel_size[2]])
     best, at = torch.max(values, -1)
     index = torch.reshape(index, torch.size(values))
     where = torch.squeeze(torch.gather(index, -1, torch.unsqueeze(at, -1)), -1)

@@ -38,8 +38,10 @@ def special_ndtr(self: Tensor) -> Tensor:
 def special_log_ndtr(self: Tensor) -> Tensor:
     x = self if torch.is_floating_point(self) else torch.to(self, 6)
     t = x * math.sqrt(0.5)
-    low = torch.log(torch.special_erfcx(-t) / 2) - t * t
-    return torch.where(x < -1.0, low, torch.log1p(-torch.erfc(t) / 2))
+    is_low = x < -1.0
+    down = torch.where(is_low, t, -torch.ones_like(t))  # each formula sees only its own numbers: the other's have no gradient
+    up = torch.where(is_low, torch.zeros_like(t), t)
+    return torch.where(is_low, torch.log(torch.special_erfcx(-down) / 2) - down * down, torch.log1p(-torch.erfc(up) / 2))
 
 
 def special_xlog1py(self: Tensor, other: Tensor) -> Tensor:
