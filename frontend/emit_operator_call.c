@@ -69,6 +69,29 @@ static void check_number(emitter *E, rt_op op, ir_value *const *operands, const 
     }
 }
 
+/* Operators that turn a number into the dtype of their result, which it must fit. A number that is not known
+ * when the model is compiled is looked at where it is an int: no float of a program is beyond float32. */
+static void check_number_of_result(emitter *E, rt_op op, ir_value *const *operands, ir_value *result,
+                                   const ast_node *node) {
+    static const struct { rt_op op; int number; bool with_floats, with_halves; } rows[] = {
+        {OP_where_ScalarOther, 2, true, false}, {OP_where_ScalarSelf, 1, true, false},
+        {OP_clamp, 1, true, true},              {OP_clamp, 2, true, true},
+        {OP_clamp_min, 1, true, true},          {OP_clamp_max, 1, true, true},
+        {OP_pow_Tensor_Scalar, 1, false, true}, /* powers of floats are computed in double */
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        if (rows[i].op != op)
+            continue;
+        const ir_value *number = operands[rows[i].number];
+        while (number->def && number->def->opcode == IR_OP_CAST)
+            number = number->def->operands[0];
+        rt_value constant;
+        bool is_float = rows[i].with_floats && number->type->kind == IR_FLOAT && ir_const_value(number, &constant);
+        if (is_float || number->type->kind == IR_INT)
+            em_check_fits(E, result, operands[rows[i].number], rows[i].with_halves, node);
+    }
+}
+
 static em build(emitter *E, em_candidate *c, const em_arguments *args, ir_value *const *values,
                 const ast_node *node) {
     ir_value *operands[EM_MAX_PARAMETERS];
@@ -132,7 +155,10 @@ static em build(emitter *E, em_candidate *c, const em_arguments *args, ir_value 
         if (c->op == views[i][0] && ir_type_meaning(operands[0]->type->args[0]))
             c->op = views[i][1];
     check_number(E, c->op, operands, node);
-    return results_of(E, ir_build_core(&E->b, c->op, operands, c->count));
+    ir_op *made = ir_build_core(&E->b, c->op, operands, c->count);
+    if (made->result_count == 1)
+        check_number_of_result(E, c->op, operands, made->results[0], node);
+    return results_of(E, made);
 }
 
 /* Within an arm of an if, however deep: code that may never run. The body of a loop does run. */
@@ -307,6 +333,10 @@ em em_operator(emitter *E, ts_str name, em_arguments *args, const ast_node *node
             node->source && !node->source->is_archive)
             made.value->type = ir_type_meant(E->m, RT_MEANING_DTYPE);
         made.is_tuple = made.is_tuple || (made.kind == EM_VALUE && gives_tuple(name, made.value->type, node));
+        /* An archive has no other spelling of x.shape; [x.size(0)] and list(x.shape) are told apart there, too. */
+        made.is_size = made.is_size || (made.kind == EM_VALUE && node && node->source && node->source->is_archive &&
+                                        args->count && ((ts_str_is(name, "size") && args->count == 1) ||
+                                                        (ts_str_is(name, "slice") && args->items[0].v.is_size)));
         return made;
     }
     for (size_t i = 0; i < args->count; i++) { /* where no overload has requires_grad= */

@@ -22,11 +22,17 @@ static const char *c_name(rt_dtype dtype) {
     return dtype >= 0 && dtype < RT_DTYPE_COUNT ? names[dtype] : "?";
 }
 
-static ts_status check_fits(rt_dtype dtype, rt_value number, bool with_halves, rt_value *out) {
-    *out = rt_none();
-    if (rt_number_fits(number, dtype) || (!with_halves && (dtype == RT_float16 || dtype == RT_bfloat16)))
+ts_status rt_check_fits(rt_value number, rt_dtype dtype) {
+    if (rt_number_fits(number, dtype))
         return NULL;
     return ts_raise("RuntimeError", "value cannot be converted to type %s without overflow", c_name(dtype));
+}
+
+static ts_status check_fits(rt_dtype dtype, rt_value number, bool with_halves, rt_value *out) {
+    *out = rt_none();
+    if (!with_halves && (dtype == RT_float16 || dtype == RT_bfloat16))
+        return NULL;
+    return rt_check_fits(number, dtype);
 }
 
 KERNEL(check_fits_like) {

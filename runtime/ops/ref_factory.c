@@ -139,6 +139,13 @@ static double rounded(rt_dtype dtype, double x) {
     return rt_load_double(dtype, &cell);
 }
 
+/* The number as an integer of the dtype: -5 is 251 of uint8. */
+static double whole(rt_dtype dtype, rt_value number) {
+    uint64_t cell;
+    rt_store_int(dtype, &cell, rt_as_int(number));
+    return (double)rt_load_int(dtype, &cell);
+}
+
 /* Both halves are counted from their own end, as PyTorch does, so that the ends are exact. */
 static ts_status spaced(const rt_value *args, rt_value dtype_value, bool is_log, double base,
                         rt_value *out) {
@@ -151,6 +158,9 @@ static ts_status spaced(const rt_value *args, rt_value dtype_value, bool is_log,
                             is_log ? "logspace" : "linspace");
     if (n < 0)
         return ts_raise("RuntimeError", "number of steps must be non-negative");
+    for (int i = 0; i < 2 && i < n; i++) /* of one step the end is not looked at */
+        if (args[i].tag != RT_TAG_TENSOR)
+            TS_TRY(rt_check_fits(args[i], dtype));
     rt_tensor *t;
     TS_TRY(rt_tensor_make(dtype, &n, 1, &t));
     size_t bytes = rt_dtype_size(dtype);
@@ -158,8 +168,8 @@ static ts_status spaced(const rt_value *args, rt_value dtype_value, bool is_log,
     bool ints = rt_dtype_category(dtype) == 'i';
     rt_complex128 a = rt_as_complex(args[0]), b = rt_as_complex(args[1]);
     if (ints) {
-        a.re = (double)rt_as_int(args[0]);
-        b.re = (double)rt_as_int(args[1]);
+        a.re = whole(dtype, args[0]);
+        b.re = whole(dtype, args[1]);
     }
     double count = n > 1 ? (double)(n - 1) : 1;
     bool floats = rt_dtype_category(dtype) == 'f';

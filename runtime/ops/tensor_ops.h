@@ -31,6 +31,8 @@ ts_status rt_dim_mask(rt_value dims, int rank, bool out_mask[RT_MAX_RANK]) TS_WA
 /* The tensor behind v (borrowed); TypeError for what is none. */
 ts_status rt_need_tensor(rt_value v, rt_tensor **out) TS_WARN_UNUSED;
 ts_status rt_not_implemented(const char *op, rt_dtype dtype) TS_WARN_UNUSED;
+/* RuntimeError where the dtype cannot hold the number. */
+ts_status rt_check_fits(rt_value number, rt_dtype dtype) TS_WARN_UNUSED;
 /* ScalarType's spelling in PyTorch's messages: Float, Long, Half. */
 const char *rt_dtype_message_name(rt_dtype dtype);
 /* Same layout test of "writes through several elements at once": RuntimeError where t has a
