@@ -461,6 +461,28 @@ def exception_text_repr(name: str, text: str) -> str:
     return f"{name}({text!r})"
 
 
+def complex_of_text(text: str) -> complex:
+    s = text.strip()
+    if s.startswith("(") and s.endswith(")"):
+        s = s[1:-1].strip()
+    has_im = len(s) > 0 and s[-1] in "jJ"
+    body = s[:-1] if has_im else s
+    at = -1
+    for i in range(1, len(body)):
+        if body[i] in "+-" and body[i - 1] not in "eE":
+            at = i
+    re = "0" if has_im and at < 0 else body[:at] if has_im else body
+    im = "0" if not has_im else body if at < 0 else body[at:]
+    if im == "" or im == "+" or im == "-":
+        im += "1"
+    if body != "".join(body.split()):
+        raise ValueError("complex() arg is a malformed string")
+    try:
+        return complex(float(re), float(im))
+    except ValueError:
+        raise ValueError("complex() arg is a malformed string")
+
+
 def need_rows(count: int, columns: int):
     if count == 0:
         raise ValueError(f"not enough values to unpack (expected {columns}, got 0)")
@@ -472,7 +494,10 @@ def zip_star(rows):
     n = len(rows[0])
     for row in rows:
         n = min(n, len(row))
-    return [[row[i] for row in rows] for i in range(n)]
+    columns = [[row[i] for row in rows] for i in range(n)]
+    for column in columns:
+        torch.prim_mark(column, 256)  # RT_MARK_TUPLE
+    return columns
 
 
 def join_star(xs, separator: str) -> str:

@@ -164,7 +164,8 @@ KERNEL(to_complex2) { /* complex(x, y) = x + y * 1j, also for complex x and y */
     rt_number a, b;
     TS_TRY(rt_number_of(args[0], &a));
     TS_TRY(rt_number_of(args[1], &b));
-    return rt_complex_make(a.f - b.im, a.im + b.f, outs);
+    bool has_im = args[0].tag == RT_TAG_COMPLEX || args[0].tag == RT_TAG_TENSOR; /* 0.0 + -0.0 is no -0.0 */
+    return rt_complex_make(a.f - b.im, has_im && a.im != 0 ? a.im + b.f : b.f, outs);
 }
 
 KERNEL(to_scalar) { return rt_tensor_item(args[0].as.tensor, outs); }

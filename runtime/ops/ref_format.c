@@ -12,8 +12,8 @@
 typedef struct format_spec {
     uint32_t fill;
     char align; /* < > ^ = or 0 */
-    char sign;  /* + - blank */
-    bool alternate, zero;
+    char sign;  /* + - blank or 0 */
+    bool alternate, no_negative_zero;
     char grouping; /* , _ or 0 */
     int64_t width, precision; /* -1: none */
     char type;                /* 0: none */
@@ -23,13 +23,16 @@ enum { MAX_FIELD = 1000000 };
 
 static bool is_align(uint32_t c) { return c == '<' || c == '>' || c == '^' || c == '='; }
 
-static ts_status parse_spec(ts_str s, format_spec *out) {
-    format_spec f = {.fill = ' ', .sign = '-', .width = -1, .precision = -1};
+/* default_align: '>' of numbers, '<' of strings, whose '0' is a fill and no more. */
+static ts_status parse_spec(ts_str s, char default_type, char default_align, format_spec *out) {
+    format_spec f = {.fill = ' ', .width = -1, .precision = -1, .type = default_type};
     size_t at = 0, second = 0;
+    bool has_fill = false;
     if (s.length) {
         uint32_t c = rt_text_next(s, &second);
         if (second < s.length && is_align((unsigned char)s.data[second])) {
             f.fill = c;
+            has_fill = true;
             f.align = s.data[second];
             at = second + 1;
         } else if (is_align(c)) {
@@ -39,19 +42,19 @@ static ts_status parse_spec(ts_str s, format_spec *out) {
     }
     if (at < s.length && (s.data[at] == '+' || s.data[at] == '-' || s.data[at] == ' '))
         f.sign = s.data[at++];
-    if (at < s.length && s.data[at] == 'z')
+    if (at < s.length && s.data[at] == 'z') {
+        f.no_negative_zero = true;
         at++;
+    }
     if (at < s.length && s.data[at] == '#') {
         f.alternate = true;
         at++;
     }
-    if (at < s.length && s.data[at] == '0') {
-        f.zero = true;
+    if (!has_fill && at < s.length && s.data[at] == '0') {
+        f.fill = '0';
         at++;
-        if (!f.align) {
-            f.fill = '0';
+        if (!f.align && default_align == '>')
             f.align = '=';
-        }
     }
     for (; at < s.length && s.data[at] >= '0' && s.data[at] <= '9'; at++) {
         f.width = (f.width < 0 ? 0 : f.width * 10) + (s.data[at] - '0');
@@ -60,6 +63,10 @@ static ts_status parse_spec(ts_str s, format_spec *out) {
     }
     if (at < s.length && (s.data[at] == ',' || s.data[at] == '_'))
         f.grouping = s.data[at++];
+    if (f.grouping && at < s.length && (s.data[at] == ',' || s.data[at] == '_'))
+        return s.data[at] == f.grouping
+                   ? ts_raise("ValueError", "Cannot specify '%c' with '%c'.", f.grouping, f.grouping)
+                   : ts_raise("ValueError", "Cannot specify both ',' and '_'.");
     if (at < s.length && s.data[at] == '.') {
         at++;
         if (at >= s.length || s.data[at] < '0' || s.data[at] > '9')
@@ -74,6 +81,9 @@ static ts_status parse_spec(ts_str s, format_spec *out) {
         return ts_raise("ValueError", "Invalid format specifier");
     if (at < s.length)
         f.type = s.data[at];
+    const char *grouped = f.grouping == '_' ? "defgEG%FboxX" : "defgEG%F";
+    if (f.grouping && f.type && !strchr(grouped, f.type))
+        return ts_raise("ValueError", "Cannot specify '%c' with '%c'.", f.grouping, f.type);
     *out = f;
     return NULL;
 }
@@ -148,7 +158,13 @@ static ts_status unknown_code(char code, rt_value v) {
 static ts_status format_str(ts_str s, const format_spec *f, rt_value v, ts_buffer *out) {
     if (f->type && f->type != 's')
         return unknown_code(f->type, v);
-    if (f->align == '=' && !f->zero)
+    if (f->sign)
+        return ts_raise("ValueError", "%s not allowed in string format specifier", f->sign == ' ' ? "Space" : "Sign");
+    if (f->no_negative_zero)
+        return ts_raise("ValueError", "Negative zero coercion (z) not allowed in string format specifier");
+    if (f->alternate)
+        return ts_raise("ValueError", "Alternate form (#) not allowed in string format specifier");
+    if (f->align == '=')
         return ts_raise("ValueError", "'=' alignment not allowed in string format specifier");
     if (f->precision >= 0) {
         size_t at = 0;
@@ -156,12 +172,11 @@ static ts_status format_str(ts_str s, const format_spec *f, rt_value v, ts_buffe
             (void)rt_text_next(s, &at);
         s.length = at;
     }
-    format_spec g = *f;
-    if (g.align == '=')
-        g.align = '<';
-    put_padded(out, &g, TS_STR(""), s, '<');
+    put_padded(out, f, TS_STR(""), s, '<');
     return NULL;
 }
+
+static bool shows_plus(const format_spec *f) { return f->sign == '+' || f->sign == ' '; }
 
 static size_t digits_of(uint64_t u, unsigned base, bool upper, char out[72]) {
     char reversed[72];
@@ -178,7 +193,7 @@ static size_t digits_of(uint64_t u, unsigned base, bool upper, char out[72]) {
 static ts_status format_double(double x, const format_spec *f, rt_value v, ts_buffer *out);
 
 static ts_status format_int(int64_t i, const format_spec *f, rt_value v, ts_buffer *out) {
-    char type = f->type ? f->type : 'd';
+    char type = f->type;
     unsigned base = 10;
     switch (type) {
     case 'd':
@@ -188,11 +203,19 @@ static ts_status format_int(int64_t i, const format_spec *f, rt_value v, ts_buff
     case 'x':
     case 'X': base = 16; break;
     case 'c': {
+        if (f->precision >= 0)
+            return ts_raise("ValueError", "Precision not allowed in integer format specifier");
+        if (f->no_negative_zero)
+            return ts_raise("ValueError", "Negative zero coercion (z) not allowed in integer format specifier");
+        if (f->sign)
+            return ts_raise("ValueError", "Sign not allowed with integer format specifier 'c'");
+        if (f->alternate)
+            return ts_raise("ValueError", "Alternate form (#) not allowed with integer format specifier 'c'");
         if (i < 0 || i > 0x10ffff)
             return ts_raise("OverflowError", "%%c arg not in range(0x110000)");
         ts_buffer one = {0};
         rt_text_append(&one, (uint32_t)i);
-        put_padded(out, f, TS_STR(""), (ts_str){one.data, one.length}, '<');
+        put_padded(out, f, TS_STR(""), (ts_str){one.data, one.length}, '>');
         ts_buffer_deinit(&one);
         return NULL;
     }
@@ -207,11 +230,13 @@ static ts_status format_int(int64_t i, const format_spec *f, rt_value v, ts_buff
     }
     if (f->precision >= 0)
         return ts_raise("ValueError", "Precision not allowed in integer format specifier");
+    if (f->no_negative_zero)
+        return ts_raise("ValueError", "Negative zero coercion (z) not allowed in integer format specifier");
     char digits[72], prefix[4];
     size_t n = digits_of(i < 0 ? 0 - (uint64_t)i : (uint64_t)i, base, type == 'X', digits), p = 0;
     if (i < 0)
         prefix[p++] = '-';
-    else if (f->sign != '-')
+    else if (shows_plus(f))
         prefix[p++] = f->sign;
     if (f->alternate && base != 10) {
         prefix[p++] = '0';
@@ -233,8 +258,12 @@ static ts_status double_text(double x, char type, int64_t precision, bool altern
     }
     if (!type && precision < 0) {
         char text[32];
-        size_t n = rt_format_double(x, text);
-        ts_buffer_append(out, text, n);
+        size_t n = rt_format_double(x, text), digits = strspn(text, "0123456789");
+        bool gets_point = alternate && digits < n && text[digits] == 'e'; /* 1.e+20 */
+        ts_buffer_append(out, text, gets_point ? digits : n);
+        if (gets_point)
+            ts_buffer_char(out, '.');
+        ts_buffer_append(out, text + digits, gets_point ? n - digits : 0);
         return NULL;
     }
     char pattern[8] = "%.*f";
@@ -265,12 +294,14 @@ static ts_status double_text(double x, char type, int64_t precision, bool altern
         return ts_no_memory();
     snprintf(text, (size_t)length + 1, pattern, (int)precision, x);
     /* As repr, a whole number keeps ".0", and the exponent form starts one decade earlier. */
-    if (keep_point && !strpbrk(text, ".e") && length >= (int)precision && precision < 100 &&
-        strlen(text) >= (size_t)precision) {
+    const char *point = strchr(text, '.');
+    bool is_whole = !strchr(text, 'e') && (!point || (alternate && !point[1]));
+    if (keep_point && is_whole && length >= (int)precision && precision < 100 &&
+        strspn(text, "0123456789") >= (size_t)precision) {
         char *e = text;
-        length = snprintf(text, sizeof small, "%.*e", (int)precision - 1, x);
+        length = snprintf(text, sizeof small, alternate ? "%#.*e" : "%.*e", (int)precision - 1, x);
         e = strchr(text, 'e');
-        if (e && strchr(text, '.')) { /* trim zeros of the mantissa */
+        if (e && !alternate && strchr(text, '.')) { /* trim zeros of the mantissa */
             char *end = e;
             while (end[-1] == '0')
                 end--;
@@ -291,6 +322,13 @@ static ts_status double_text(double x, char type, int64_t precision, bool altern
     return NULL;
 }
 
+static bool is_zero_text(const ts_buffer *text) {
+    for (size_t i = 0; i < text->length && text->data[i] != 'e' && text->data[i] != 'E'; i++)
+        if ((text->data[i] >= '1' && text->data[i] <= '9') || text->data[i] == 'i')
+            return false;
+    return true;
+}
+
 static ts_status format_double(double x, const format_spec *f, rt_value v, ts_buffer *out) {
     switch (f->type) {
     case 0:
@@ -307,8 +345,9 @@ static ts_status format_double(double x, const format_spec *f, rt_value v, ts_bu
     ts_buffer body = {0};
     bool negative = signbit(x) && !isnan(x);
     ts_status status = double_text(negative ? -x : x, f->type, f->precision, f->alternate, &body);
+    negative = negative && !(f->no_negative_zero && is_zero_text(&body));
     char sign = negative ? '-' : f->sign;
-    ts_str prefix = {&sign, negative || f->sign != '-'};
+    ts_str prefix = {&sign, negative || shows_plus(f)};
     if (!status)
         put_number(out, f, prefix, (ts_str){body.data, body.length}, 3);
     out->failed |= body.failed;
@@ -316,24 +355,47 @@ static ts_status format_double(double x, const format_spec *f, rt_value v, ts_bu
     return status;
 }
 
+/* One part of a complex number, with its sign, which the imaginary part always has. */
+static ts_status complex_part(double x, const format_spec *f, char plus, ts_buffer *out) {
+    ts_buffer body = {0};
+    bool negative = signbit(x) && !isnan(x);
+    char type = f->type; /* without a type as repr does, which has no ".0" */
+    ts_status status = double_text(negative ? -x : x, type ? type : f->precision < 0 ? 0 : 'g', f->precision, f->alternate, &body);
+    if (!type && f->precision < 0 && body.length > 2 && memcmp(body.data + body.length - 2, ".0", 2) == 0)
+        body.length -= f->alternate ? 1 : 2;
+    negative = negative && !(f->no_negative_zero && is_zero_text(&body));
+    if (negative)
+        ts_buffer_char(out, '-');
+    else if (plus)
+        ts_buffer_char(out, plus);
+    format_spec bare = {.fill = ' ', .width = -1, .precision = -1, .grouping = f->grouping};
+    if (!status)
+        put_number(out, &bare, TS_STR(""), (ts_str){body.data, body.length}, 3);
+    out->failed |= body.failed;
+    ts_buffer_deinit(&body);
+    return status;
+}
+
 static ts_status format_complex(rt_value v, const format_spec *f, ts_buffer *out) {
+    if (f->type && !strchr("eEfFgGn", f->type))
+        return unknown_code(f->type, v);
+    if (f->fill == '0')
+        return ts_raise("ValueError", "Zero padding is not allowed in complex format specifier");
     if (f->align == '=')
         return ts_raise("ValueError",
                         "'=' alignment flag is not allowed in complex format specifier");
     double re = v.as.complex->re, im = v.as.complex->im;
+    bool imaginary_only = !f->type && re == 0 && !signbit(re), has_parens = !f->type && !imaginary_only;
     ts_buffer body = {0};
-    ts_status status = NULL;
-    if (signbit(re))
-        ts_buffer_char(&body, '-');
-    else if (f->sign != '-')
-        ts_buffer_char(&body, f->sign);
-    status = double_text(fabs(re), f->type, f->precision, f->alternate, &body);
-    ts_buffer_char(&body, signbit(im) ? '-' : '+');
+    ts_buffer_text(&body, has_parens ? "(" : "");
+    ts_status status =
+        imaginary_only ? NULL : complex_part(re, f, shows_plus(f) ? f->sign : 0, &body);
     if (!status)
-        status = double_text(fabs(im), f->type, f->precision, f->alternate, &body);
-    ts_buffer_char(&body, 'j');
+        status = complex_part(im, f, imaginary_only ? (shows_plus(f) ? f->sign : 0) : '+', &body);
+    ts_buffer_text(&body, has_parens ? "j)" : "j");
     if (!status)
         put_padded(out, f, TS_STR(""), (ts_str){body.data, body.length}, '>');
+    out->failed |= body.failed;
     ts_buffer_deinit(&body);
     return status;
 }
@@ -347,7 +409,8 @@ ts_status rt_format_value(rt_value v, ts_str spec, ts_buffer *out) {
         return NULL;
     }
     format_spec f;
-    TS_TRY(parse_spec(spec, &f));
+    bool is_int = v.tag == RT_TAG_BOOL || v.tag == RT_TAG_INT, is_str = v.tag == RT_TAG_STR;
+    TS_TRY(parse_spec(spec, is_str ? 's' : is_int ? 'd' : 0, is_str ? '<' : '>', &f));
     switch (v.tag) {
     case RT_TAG_BOOL:
         return format_int(v.as.i, &f, v, out);
@@ -597,7 +660,7 @@ static ts_status percent_number(rt_value v, char type, format_spec *f, ts_buffer
         fill(&b, '0', f->precision - (int64_t)k);
         ts_buffer_append(&b, digits, k);
         char sign = negative ? '-' : f->sign;
-        put_padded(out, f, (ts_str){&sign, negative || f->sign != '-'},
+        put_padded(out, f, (ts_str){&sign, negative || shows_plus(f)},
                    (ts_str){b.data, b.length}, '>');
         ts_buffer_deinit(&b);
         return NULL;
@@ -632,6 +695,26 @@ static ts_status percent_star(const rt_value *items, size_t count, size_t *used,
     return NULL;
 }
 
+/* %(name)d: the value of the one operand, a dict; *at stands on the bracket and is moved behind its partner. */
+static ts_status take_keyed(const rt_value *items, size_t count, ts_str s, size_t *at, const rt_value **out) {
+    size_t start = ++*at, depth = 1;
+    for (; *at < s.length && depth; ++*at)
+        depth += s.data[*at] == '(' ? 1u : s.data[*at] == ')' ? (size_t)-1 : 0;
+    if (depth)
+        return ts_raise("ValueError", "incomplete format key");
+    if (count != 1 || items[0].tag != RT_TAG_DICT)
+        return ts_raise("TypeError", "format requires a mapping");
+    rt_value key;
+    rt_dict_entry *entry = NULL;
+    TS_TRY(rt_str_make((ts_str){s.data + start, *at - 1 - start}, &key));
+    ts_status status = rt_dict_find(items[0].as.dict, key, &entry);
+    if (!status && !entry)
+        status = ts_raise("KeyError", "'%.*s'", TS_STR_ARG(rt_str_text(key.as.str)));
+    rt_release(key);
+    *out = entry ? &entry->value : NULL;
+    return status;
+}
+
 static ts_status percent_format(ts_str s, const rt_value *items, size_t count, ts_buffer *out) {
     size_t used = 0;
     for (size_t at = 0; at < s.length;) {
@@ -640,17 +723,21 @@ static ts_status percent_format(ts_str s, const rt_value *items, size_t count, t
             ts_buffer_char(out, c);
             continue;
         }
-        format_spec f = {.fill = ' ', .sign = '-', .width = -1, .precision = -1};
+        format_spec f = {.fill = ' ', .width = -1, .precision = -1};
+        bool zero = false;
+        const rt_value *keyed = NULL;
+        if (at < s.length && s.data[at] == '(')
+            TS_TRY(take_keyed(items, count, s, &at, &keyed));
         for (; at < s.length && strchr("-+ #0", s.data[at]); at++) {
             char flag = s.data[at];
             if (flag == '-')
                 f.align = '<';
-            else if (flag == '+' || (flag == ' ' && f.sign == '-'))
+            else if (flag == '+' || (flag == ' ' && !f.sign))
                 f.sign = flag;
             else if (flag == '#')
                 f.alternate = true;
             else if (flag == '0')
-                f.zero = true;
+                zero = true;
         }
         TS_TRY(percent_star(items, count, &used, s, &at, &f.width));
         if (f.width < -1) {
@@ -675,34 +762,36 @@ static ts_status percent_format(ts_str s, const rt_value *items, size_t count, t
             return ts_raise("ValueError", "unsupported format character '%c' (0x%x) at index %zu",
                             type, (unsigned)(unsigned char)type, at - 1);
         rt_value v, text;
-        TS_TRY(take_item(items, count, &used, &v));
+        if (keyed)
+            v = *keyed, used = count;
+        else
+            TS_TRY(take_item(items, count, &used, &v));
+        /* of %s and %c width, side and precision count, and no more */
+        format_spec plain = {.fill = ' ', .align = f.align ? f.align : '>', .width = f.width, .precision = f.precision, .type = 's'};
         if (type == 's' || type == 'r' || type == 'a') {
             TS_TRY(type == 's' ? rt_to_str(v, &text) : rt_to_repr(v, &text));
-            if (!f.align)
-                f.align = '>';
-            ts_status status = format_str(rt_str_text(text.as.str), &f, v, out);
+            ts_status status = format_str(rt_str_text(text.as.str), &plain, v, out);
             rt_release(text);
             TS_TRY(status);
         } else if (type == 'c') {
-            if (!f.align)
-                f.align = '>';
             if (v.tag == RT_TAG_STR && v.as.str->code_points == 1) {
-                TS_TRY(format_str(rt_str_text(v.as.str), &f, v, out));
+                TS_TRY(format_str(rt_str_text(v.as.str), &plain, v, out));
             } else if (v.tag == RT_TAG_INT || v.tag == RT_TAG_BOOL) {
-                f.type = 'c';
-                TS_TRY(format_int(v.as.i, &f, v, out));
+                plain.type = 'c';
+                plain.precision = -1;
+                TS_TRY(format_int(v.as.i, &plain, v, out));
             } else {
                 return ts_raise("TypeError", "%%c requires int or char");
             }
         } else {
-            if (f.zero && !f.align) {
+            if (zero && !f.align) {
                 f.fill = '0';
                 f.align = '=';
             }
             TS_TRY(percent_number(v, type, &f, out));
         }
     }
-    if (used < count)
+    if (used < count && !(count == 1 && items[0].tag == RT_TAG_DICT))
         return ts_raise("TypeError", "not all arguments converted during string formatting");
     return NULL;
 }
