@@ -247,6 +247,13 @@ static bool zip_columns(emitter *E, em rows, const ast_node *node, em *out) {
     return true;
 }
 
+static em ordered_dict(emitter *E, em_arguments *args, const ast_node *node, const ir_type *hint) {
+    em made = em_builtin_dict(E, args, node, hint);
+    if (made.kind == EM_VALUE && made.value && made.value->type->kind == IR_DICT)
+        em_row(E, "prim_mark.dict", node, 2, made.value, ir_build_int(&E->b, RT_MARK_ORDERED));
+    return made;
+}
+
 static em python_builtin(emitter *E, ts_str name, em_arguments *args, const ast_node *node,
                          const ir_type *hint, bool *known) {
     *known = true;
@@ -303,6 +310,8 @@ static em python_builtin(emitter *E, ts_str name, em_arguments *args, const ast_
         ir_value *b = args->count > 1 ? em_argument_ir(E, args, 1, node) : ir_build_int(&E->b, 0);
         if (a && a->type->kind == IR_COMPLEX && args->count == 1)
             return em_value(a);
+        if (a && a->type->kind == IR_STR && args->count == 1)
+            return em_call_python(E, "builtins.complex_of_text", &args->items[0].v, 1, node);
         return em_value(a && b ? em_op(E, "Complex", node, 2, a, b) : NULL);
     }
     if (IS("abs")) {
@@ -661,6 +670,8 @@ em em_call_builtin(emitter *E, ts_str path, em_arguments *args, const ast_node *
                ir_build_int(&E->b, 1), sorted.value);
         return em_value(ir_build_none(&E->b));
     }
+    if (IS("torch.get_default_dtype") && !args->count)
+        return em_of_value(E, rt_int_meaning(RT_float32, RT_MEANING_DTYPE));
     if (IS("torch.len"))
         return builtin_len(E, args, node);
     if (IS("torch.Size") || IS("torch.jit.List")) {
@@ -718,7 +729,7 @@ em em_call_builtin(emitter *E, ts_str path, em_arguments *args, const ast_node *
     if (IS("math.exp2") && args->count == 1) /* torch.exp2 is another function */
         return em_binary(E, AST_POW, em_value(ir_build_float(&E->b, 2.0)), args->items[0].v, false, node);
     if (IS("collections.OrderedDict") || IS("typing.OrderedDict"))
-        return em_builtin_dict(E, args, node, hint);
+        return ordered_dict(E, args, node, hint);
     if (IS("math.trunc") && args->count == 1)
         return builtin_int(E, args, node);
     if (IS("math.remainder") || IS("math.pow"))

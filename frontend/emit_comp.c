@@ -79,7 +79,7 @@ static void add_element(emitter *E, comprehension *c) {
         ir_value *k = em_ir(E, em_key(E, em_expression(E, node->left, h ? h->args[0] : NULL), node), node, h ? h->args[0] : NULL);
         ir_value *v = node->kind == AST_SET_COMP
                           ? ir_build_none(&E->b)
-                          : em_expression_ir(E, node->right, h ? h->args[1] : NULL);
+                          : em_ir(E, em_kept(E, em_expression(E, node->right, h ? h->args[1] : NULL), node->right), node->right, h ? h->args[1] : NULL);
         if (!k || !v)
             return;
         const ir_type *key_type = ir_type_forget(E->m, k->type);
@@ -93,7 +93,8 @@ static void add_element(emitter *E, comprehension *c) {
         em_op(E, "_set_item", node, 3, c->result, k, em_cast(E, v, c->result->type->args[1]));
         return;
     }
-    ir_value *v = c->how == ALL_ITEMS ? em_expression_ir(E, node->left, c->hint ? c->hint->args[0] : NULL)
+    const ir_type *wanted = c->hint ? c->hint->args[0] : NULL;
+    ir_value *v = c->how == ALL_ITEMS ? em_ir(E, em_kept(E, em_expression(E, node->left, wanted), node->left), node->left, wanted)
                                       : em_truth(E, em_expression(E, node->left, NULL), node->left);
     if (!v)
         return;

@@ -296,6 +296,9 @@ ir_value *em_known_numbers(emitter *E, ir_value *v, const ir_value *tensor, cons
 ir_value *em_repr(emitter *E, ir_value *x, const ast_node *node);
 ir_value *em_as_python(emitter *E, em v, const ast_node *node); /* such a list as the tuple it stands for: Any */
 ir_value *em_shown(emitter *E, em v, const ast_node *node);
+/* What goes into a container: a list that stands for a tuple or a torch.Size is marked as such, as its variable is
+ * known no more where it is read. */
+em em_kept(emitter *E, em v, const ast_node *node);
 ir_value *em_view_text(emitter *E, em v, const ast_node *node);
 ir_value *em_set_compare(emitter *E, ast_operator op, ir_value *a, ir_value *b, const ast_node *node);
 em em_set_binary(emitter *E, ast_operator op, ir_value *a, ir_value *b, bool in_place,

@@ -86,6 +86,22 @@ static em tuple_as_list(emitter *E, em t, const ast_node *node) {
 
 static bool is_list(em v) { return v.kind == EM_VALUE && v.value && v.value->type->kind == IR_LIST; }
 
+static bool is_written_list(const ast_node *n) { return n && (n->kind == AST_LIST || n->kind == AST_LIST_COMP); }
+
+/* [1] + (2,), x.shape + [1]: where one is written as a list. What a name holds may be either. */
+static bool adds_list_and_tuple(em a, em b, bool in_place, const ast_node *node) {
+    if (node->kind != AST_BINARY && node->kind != AST_AUG_ASSIGN)
+        return false;
+    bool a_is_tuple = is_tuple(a) || stands_for_tuple(a), b_is_tuple = is_tuple(b) || stands_for_tuple(b);
+    return (a_is_tuple && is_written_list(node->right)) || (b_is_tuple && !in_place && is_written_list(node->left));
+}
+
+static em kinds_refused(emitter *E, bool left_is_tuple, const ast_node *node) {
+    EM_ERR(E, node, "expected %s to add to the %s, found %s", left_is_tuple ? "a tuple" : "a list",
+           left_is_tuple ? "tuple" : "list", left_is_tuple ? "a list" : "a tuple");
+    return em_error();
+}
+
 static bool is_int(em v) {
     return v.kind == EM_VALUE && v.value && v.value->type->kind == IR_INT;
 }
@@ -277,6 +293,8 @@ em em_binary(emitter *E, ast_operator op, em a, em b, bool in_place, const ast_n
         a = em_value(em_ir(E, a, node, NULL));
     if (b.kind == EM_BINDING && b.binding->kind == FE_VALUE)
         b = em_value(em_ir(E, b, node, NULL));
+    if (op == AST_ADD && em_is_script(node) && adds_list_and_tuple(a, b, in_place, node))
+        return kinds_refused(E, is_tuple(a) || stands_for_tuple(a), node);
     if (op == AST_ADD && is_tuple(a) && is_tuple(b))
         return add_tuples(E, a, b);
     int64_t n;

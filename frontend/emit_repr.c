@@ -241,6 +241,32 @@ ir_value *em_as_python(emitter *E, em v, const ast_node *node) {
     return x && v.kind == EM_VALUE && v.is_tuple ? em_row(E, "prim_list_to_tuple", node, 1, x) : x;
 }
 
+/* Whether the file writes values as text anywhere. */
+static bool writes_text(const ast_node *node) {
+    static const char *const marks[] = {"print(", "str(", "repr(", "format(", "f\"", "f'", "%s"};
+    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
+        if (ts_str_contains(node->source->text, marks[i]))
+            return true;
+    return false;
+}
+
+em em_kept(emitter *E, em v, const ast_node *node) {
+    if (v.kind == EM_TUPLE) {
+        em *items = TS_NEW_ARRAY(E->arena, em, v.count + 1);
+        for (size_t i = 0; i < v.count; i++)
+            items[i] = em_kept(E, v.items[i], node);
+        v.items = items;
+        return v;
+    }
+    bool is_list = v.kind == EM_VALUE && v.value && v.value->type->kind == IR_LIST;
+    if (!is_list || !node || !node->source || node->source->is_library || !(v.is_tuple || (v.is_size && writes_text(node))))
+        return v;
+    ir_value *copy = em_row(E, "list.t", node, 1, v.value);
+    if (copy)
+        em_row(E, "prim_mark.list", node, 2, copy, ir_build_int(&E->b, v.is_tuple ? RT_MARK_TUPLE : RT_MARK_SIZE));
+    return em_value(copy);
+}
+
 ir_value *em_shown(emitter *E, em v, const ast_node *node) {
     if (em_is_any_exception(v))
         return em_to_str(E, v, node);

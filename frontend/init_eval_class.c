@@ -109,13 +109,32 @@ void ev_field_remove(rt_value object, int64_t index) {
 
 /* ---- class statements ---- */
 
+static ts_status check_statement(const ast_node *s) {
+    switch (s->kind) {
+    case AST_FUNCTION:
+    case AST_CLASS:
+    case AST_ASSIGN:
+    case AST_ANN_ASSIGN:
+    case AST_PASS:
+        return NULL;
+    case AST_RETURN: return ev_unsupported(s, "return outside a function");
+    case AST_BREAK: return ev_unsupported(s, "break outside a loop");
+    case AST_CONTINUE: return ev_unsupported(s, "continue outside a loop");
+    case AST_EXPR_STMT:
+        if (s->left->kind == AST_STRING || s->left->kind == AST_ELLIPSIS)
+            return NULL;
+        if (s->left->kind == AST_YIELD_EXPR)
+            return ev_unsupported(s, "yield outside a function");
+        break;
+    default: break;
+    }
+    return ev_unsupported(s, "statements other than definitions and assignments are not supported in a class body");
+}
+
 static ts_status check_methods(evaluator *ev, ev_frame *frame, const ast_node *node) {
     for (size_t i = 0; i < node->body.count; i++) {
         const ast_node *f = node->body.items[i];
-        if (f->kind == AST_IF || f->kind == AST_FOR || f->kind == AST_TRY || f->kind == AST_WITH ||
-            f->kind == AST_WHILE)
-            return ev_unsupported(f, "statements other than definitions and assignments are not "
-                                     "supported in a class body");
+        TS_TRY(check_statement(f));
         for (size_t k = 0; f->kind == AST_FUNCTION && k < f->decorators.count; k++) {
             const ast_node *d = f->decorators.items[k];
             fe_binding b;

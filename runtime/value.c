@@ -291,7 +291,7 @@ tsrt_kind tsrt_value_kind(const tsrt_value *value) {
     case RT_TAG_COMPLEX: return TSRT_COMPLEX;
     case RT_TAG_STR: return TSRT_STR;
     case RT_TAG_TENSOR: return TSRT_TENSOR;
-    case RT_TAG_LIST: return TSRT_LIST;
+    case RT_TAG_LIST: return rt_marks(value->value.as.counted) & RT_MARK_TUPLE ? TSRT_TUPLE : TSRT_LIST;
     case RT_TAG_TUPLE: return TSRT_TUPLE;
     case RT_TAG_DICT: return TSRT_DICT;
     case RT_TAG_OBJECT: return TSRT_OBJECT;

@@ -89,6 +89,7 @@ static ts_status slice(const rt_value *args, rt_value *out) {
         return NULL;
     }
     TS_TRY(rt_list_make((size_t)n, out));
+    out->as.list->base.flags |= rt_marks(&args[0].as.list->base);
     for (int64_t i = 0; i < n; i++) {
         ts_status status = rt_list_append(out->as.list, items[start + i * step]);
         if (status) {
@@ -402,10 +403,12 @@ KERNEL(copy_shallow) {
         TS_TRY(rt_list_make(args[0].as.list->count, outs));
         for (size_t i = 0; i < args[0].as.list->count; i++)
             TS_TRY(rt_list_append(outs[0].as.list, args[0].as.list->items[i]));
+        outs[0].as.list->base.flags |= rt_marks(&args[0].as.list->base);
         return NULL;
     case RT_TAG_DICT: {
         const rt_dict_entry *entry;
         TS_TRY(rt_dict_make(outs));
+        outs[0].as.dict->base.flags |= rt_marks(&args[0].as.dict->base);
         for (size_t at = 0; (entry = rt_dict_next(args[0].as.dict, &at));)
             TS_TRY(rt_dict_set(outs[0].as.dict, entry->key, entry->value));
         return NULL;
@@ -419,6 +422,11 @@ KERNEL(copy_shallow) {
         outs[0] = rt_retain(args[0]);
         return NULL;
     }
+}
+
+KERNEL(mark) {
+    args[0].as.counted->flags |= (uint32_t)args[1].as.i & RT_MARKS;
+    return NULL;
 }
 
 KERNEL(list_to_tuple) {

@@ -123,6 +123,7 @@ static ts_status copy_container(copier *c, rt_value v, int depth, rt_value *out)
         for (size_t i = 0; i < v.as.list->count; i++)
             out->as.list->items[i] = rt_none();
         out->as.list->count = v.as.list->count;
+        out->as.list->base.flags |= rt_marks(&v.as.list->base);
         TS_TRY(map_set(&c->values, v.as.pointer, out->as.pointer));
         return copy_items(c, v.as.list->items, v.as.list->count, depth, out->as.list->items);
     case RT_TAG_TUPLE:
@@ -132,6 +133,7 @@ static ts_status copy_container(copier *c, rt_value v, int depth, rt_value *out)
         return copy_items(c, v.as.tuple->items, v.as.tuple->count, depth, out->as.tuple->items);
     case RT_TAG_DICT:
         TS_TRY(rt_dict_make(out));
+        out->as.dict->base.flags |= rt_marks(&v.as.dict->base);
         TS_TRY(map_set(&c->values, v.as.pointer, out->as.pointer));
         return copy_dict(c, v.as.dict, depth, out->as.dict);
     default: { /* RT_TAG_OBJECT */

@@ -192,9 +192,21 @@ static ts_status equal_items(const rt_value *a, size_t a_count, const rt_value *
     return NULL;
 }
 
+/* Two OrderedDicts are equal where their keys come in one order, too. */
+static ts_status equal_orders(const rt_dict *a, const rt_dict *b, int depth, bool *out) {
+    size_t at = 0, at_other = 0;
+    rt_dict_entry *entry, *other;
+    while (*out && (entry = rt_dict_next(a, &at)) && (other = rt_dict_next(b, &at_other)))
+        if (!rt_is(entry->key, other->key))
+            TS_TRY(equal_at(entry->key, other->key, depth, out));
+    return NULL;
+}
+
 static ts_status equal_dicts(const rt_dict *a, const rt_dict *b, int depth, bool *out) {
     *out = a->live_count == b->live_count;
     rt_dict_entry *entry, *other;
+    if (rt_marks(&a->base) & rt_marks(&b->base) & RT_MARK_ORDERED)
+        TS_TRY(equal_orders(a, b, depth, out));
     for (size_t at = 0; *out && (entry = rt_dict_next(a, &at));) {
         TS_TRY(rt_dict_find(b, entry->key, &other));
         *out = other != NULL;
@@ -204,6 +216,8 @@ static ts_status equal_dicts(const rt_dict *a, const rt_dict *b, int depth, bool
     return NULL;
 }
 
+static bool stands_for_tuple(rt_value v) { return v.tag == RT_TAG_LIST && rt_marks(&v.as.list->base) != 0; }
+
 static ts_status equal_at(rt_value a, rt_value b, int depth, bool *out) {
     *out = false;
     if (depth <= 0)
@@ -212,6 +226,10 @@ static ts_status equal_at(rt_value a, rt_value b, int depth, bool *out) {
         *out = equal_numbers(a, b);
         return NULL;
     }
+    if (a.tag == RT_TAG_TUPLE && stands_for_tuple(b))
+        return equal_at(b, a, depth, out);
+    if (b.tag == RT_TAG_TUPLE && stands_for_tuple(a))
+        return equal_items(a.as.list->items, a.as.list->count, b.as.tuple->items, b.as.tuple->count, depth - 1, out);
     if (a.tag != b.tag)
         return NULL;
     switch (a.tag) {

@@ -196,19 +196,31 @@ static ts_status print_tuple(ts_buffer *out, const rt_tuple *tuple, int depth) {
     return NULL;
 }
 
+static ts_status print_list(ts_buffer *out, const rt_list *list, int depth) {
+    uint32_t marks = rt_marks(&list->base);
+    bool is_tuple = marks & RT_MARK_TUPLE;
+    ts_buffer_text(out, marks & RT_MARK_SIZE ? "torch.Size([" : is_tuple ? "(" : "[");
+    TS_TRY(print_items(out, list->items, list->count, depth));
+    ts_buffer_text(out, marks & RT_MARK_SIZE ? "])" : !is_tuple ? "]" : list->count == 1 ? ",)" : ")");
+    return NULL;
+}
+
+/* As a dict, or as an OrderedDict, whose pairs are tuples. */
 static ts_status print_dict(ts_buffer *out, const rt_dict *dict, int depth) {
-    ts_buffer_char(out, '{');
+    bool is_ordered = rt_marks(&dict->base) & RT_MARK_ORDERED, is_first = true;
     rt_dict_entry *entry;
-    bool is_first = true;
+    ts_buffer_text(out, !is_ordered ? "{" : dict->live_count ? "OrderedDict([" : "OrderedDict(");
     for (size_t at = 0; (entry = rt_dict_next(dict, &at));) {
         if (!is_first)
             ts_buffer_text(out, ", ");
         is_first = false;
+        ts_buffer_text(out, is_ordered ? "(" : "");
         TS_TRY(print_value(out, entry->key, true, depth));
-        ts_buffer_text(out, ": ");
+        ts_buffer_text(out, is_ordered ? ", " : ": ");
         TS_TRY(print_value(out, entry->value, true, depth));
+        ts_buffer_text(out, is_ordered ? ")" : "");
     }
-    ts_buffer_char(out, '}');
+    ts_buffer_text(out, !is_ordered ? "}" : dict->live_count ? "])" : ")");
     return NULL;
 }
 
@@ -279,10 +291,7 @@ static ts_status print_value(ts_buffer *out, rt_value v, bool is_repr, int depth
         rt_tensor_print(v.as.tensor, out);
         return NULL;
     case RT_TAG_LIST:
-        ts_buffer_char(out, '[');
-        TS_TRY(print_items(out, v.as.list->items, v.as.list->count, depth - 1));
-        ts_buffer_char(out, ']');
-        return NULL;
+        return print_list(out, v.as.list, depth - 1);
     case RT_TAG_TUPLE:
         return print_tuple(out, v.as.tuple, depth - 1);
     case RT_TAG_DICT:

@@ -136,6 +136,16 @@ ts_status rt_str_make(ts_str text, rt_value *out) TS_WARN_UNUSED;
 ts_status rt_str_format(rt_value *out, const char *format, ...) TS_WARN_UNUSED TS_PRINTF(2, 3);
 static inline ts_str rt_str_text(const rt_str *s) { return (ts_str){s->data, s->length}; }
 
+/* What Python has a class for and a program holds as a list or a dict: bits of rt_counted.flags. Such values print
+ * and leave the program as Python's own; new ones are made without. */
+enum {
+    RT_MARK_TUPLE = 1u << 8,   /* list: a tuple of a length known only at run time */
+    RT_MARK_SIZE = 1u << 9,    /* list: a torch.Size */
+    RT_MARK_ORDERED = 1u << 10, /* dict: an OrderedDict */
+    RT_MARKS = RT_MARK_TUPLE | RT_MARK_SIZE | RT_MARK_ORDERED
+};
+static inline uint32_t rt_marks(const rt_counted *value) { return value->flags & RT_MARKS; }
+
 /* ---- list ---- */
 struct rt_list {
     rt_counted base;
