@@ -64,7 +64,7 @@ void rt_pw_set_param(rt_pw_params *params, int at, rt_value number);
                     X(isfinite) X(isposinf) X(isneginf) X(signbit) X(logical_not) X(               \
                         bitwise_not) X(deg2rad) X(rad2deg) X(angle) X(conj) X(copy) X(add)         \
                         X(add_scaled) X(sub) X(sub_scaled) X(mul) X(div) X(div_floor) X(           \
-                            div_trunc) X(remainder) X(fmod) X(pow) X(eq) X(ne) X(lt) X(le) X(gt)   \
+                            div_trunc) X(remainder) X(fmod) X(pow) X(pow_each) X(eq) X(ne) X(lt) X(le) X(gt)   \
                             X(ge) X(logical_and) X(logical_or) X(logical_xor) X(bitwise_and)       \
                                 X(bitwise_or) X(bitwise_xor) X(shift_left) X(shift_right)          \
                                     X(maximum) X(minimum) X(fmax) X(fmin) X(atan2) X(              \

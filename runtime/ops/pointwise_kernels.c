@@ -289,6 +289,25 @@ static cplx make(double re, double im) {
 
 static cplx param(const rt_pw_params *p) { return make(p->c[0].re, p->c[0].im); }
 
+/* Products and quotients as PyTorch has them (c10/util/complex.h): C's own recover infinities where
+ * these give NaN. */
+static cplx times(cplx x, cplx y) {
+    double a = creal(x), b = cimag(x), c = creal(y), d = cimag(y);
+    return make(a * c - b * d, a * d + b * c);
+}
+
+static cplx over(cplx x, cplx y) {
+    double a = creal(x), b = cimag(x), c = creal(y), d = cimag(y);
+    if (c == 0 && d == 0)
+        return make(a / fabs(c), b / fabs(d));
+    if (fabs(c) >= fabs(d)) {
+        double ratio = d / c, scale = 1 / (c + d * ratio);
+        return make((a + b * ratio) * scale, (b - a * ratio) * scale);
+    }
+    double ratio = c / d, scale = 1 / (c * ratio + d);
+    return make((a * ratio + b) * scale, (b * ratio - a) * scale);
+}
+
 static cplx complex_sgn(cplx x) {
     double magnitude = cabs(x);
     return magnitude == 0 ? 0 : x / magnitude;
@@ -330,15 +349,25 @@ static cplx complex_sinc(cplx x) {
     return x == 0 ? 1 : csin(PI * x) / (PI * x);
 }
 
+/* Exponents that PyTorch takes apart where they are one number for all. */
 static cplx complex_pow(cplx x, cplx y) {
-    if (y == 0)
+    double n = cimag(y) == 0 ? creal(y) : (double)NAN;
+    if (n == 0)
         return 1;
-    if (x == 0)
-        return cimag(y) == 0 && creal(y) > 0 ? make(0, 0) : make((double)NAN, (double)NAN);
-    if (y == 1)
+    if (n == 1)
         return x;
-    if (y == 2)
-        return x * x;
+    if (n == 2)
+        return times(x, x);
+    if (n == 3)
+        return times(times(x, x), x);
+    if (n == 0.5)
+        return csqrt(x);
+    if (n == -0.5)
+        return over(1, csqrt(x));
+    if (n == -1)
+        return over(1, x);
+    if (n == -2)
+        return over(1, times(x, x));
     return cpow(x, y);
 }
 
@@ -391,10 +420,10 @@ static bool has_inf(cplx x) {
 CPLX1(abs, cabs(x))
 CPLX1(neg, -x)
 CPLX1(sgn, complex_sgn(x))
-CPLX1(reciprocal, 1 / x)
-CPLX1(square, x * x)
+CPLX1(reciprocal, over(1, x))
+CPLX1(square, times(x, x))
 CPLX1(sqrt, csqrt(x))
-CPLX1(rsqrt, 1 / csqrt(x))
+CPLX1(rsqrt, over(1, csqrt(x)))
 CPLX1(exp, cexp(x))
 CPLX1(exp2, cexp(x * 0.69314718055994530942))
 CPLX1(expm1, complex_expm1(x))
@@ -414,8 +443,8 @@ CPLX1(tanh, ctanh(x))
 CPLX1(asinh, casinh(x))
 CPLX1(acosh, cacosh(x))
 CPLX1(atanh, catanh(x))
-CPLX1(sigmoid, 1 / (1 + cexp(-x)))
-CPLX1(silu, x / (1 + cexp(-x)))
+CPLX1(sigmoid, over(1, 1 + cexp(-x)))
+CPLX1(silu, over(x, 1 + cexp(-x)))
 CPLX1(sinc, complex_sinc(x))
 CPLX1(nan_to_num, complex_nan_to_num(x, p))
 CPLX1(isnan, has_nan(x))
@@ -425,13 +454,14 @@ CPLX1(logical_not, x == 0)
 CPLX1(angle, has_nan(x) ? (double)NAN : carg(x))
 CPLX1(conj, conj(x))
 CPLX1(copy, x)
-CPLX2(add, x + y)
-CPLX2(add_scaled, x + param(p) * y)
-CPLX2(sub, x - y)
-CPLX2(sub_scaled, x - param(p) * y)
-CPLX2(mul, x *y)
-CPLX2(div, x / y)
+CPLX2(add, x + times(1, y)) /* PyTorch multiplies by alpha, also by 1 */
+CPLX2(add_scaled, x + times(param(p), y))
+CPLX2(sub, x + times(-1, y))
+CPLX2(sub_scaled, x + times(-param(p), y))
+CPLX2(mul, times(x, y))
+CPLX2(div, over(x, y))
 CPLX2(pow, complex_pow(x, y))
+CPLX2(pow_each, cpow(x, y))
 CPLX2(eq, x == y)
 CPLX2(ne, x != y)
 CPLX2(logical_and, x != 0 && y != 0)
@@ -441,9 +471,9 @@ CPLX2(ldexp, x * cpow(2, y))
 CPLX2(logaddexp, complex_logaddexp(x, y))
 CPLX2(xlogy, has_nan(y) ? make((double)NAN, (double)NAN) : x == 0 ? 0 : x * clog(y))
 CPLX3(where, x != 0 ? y : z)
-CPLX3(lerp, cabs(z) < 0.5 ? x + z * (y - x) : y - (y - x) * (1 - z))
-CPLX3(addcmul, x + param(p) * y * z)
-CPLX3(addcdiv, x + param(p) * y / z)
+CPLX3(lerp, cabs(z) < 0.5 ? x + times(z, y - x) : y - times(y - x, 1 - z))
+CPLX3(addcmul, x + times(times(param(p), y), z))
+CPLX3(addcdiv, x + over(times(param(p), y), z))
 
 /* ---- the table ---- */
 
@@ -542,6 +572,7 @@ ROW_RI(div_trunc, RT_PW_SAME, i_div_trunc)
 ROW_RI(remainder, RT_PW_SAME, i_remainder)
 ROW_RI(fmod, RT_PW_SAME, i_fmod)
 ROW_RIC(pow, RT_PW_SAME, i_pow)
+const rt_pw_kernel rt_pw_pow_each = {"pow", RT_PW_SAME, {f_pow, d_pow, i_pow, c_pow_each}};
 ROW_RIC(eq, RT_PW_BOOL, i_eq)
 ROW_RIC(ne, RT_PW_BOOL, i_ne)
 ROW_RI(lt, RT_PW_BOOL, i_lt)

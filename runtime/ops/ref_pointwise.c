@@ -226,8 +226,9 @@ KERNEL(pow) {
             return rt_pw_simple(&rt_pw_sqrt, args, 1, outs);
         if (is_real && (e == 3 || e == -2) && has_dtype(base, RT_bfloat16))
             return power_of_square(base, e, outs);
+        return rt_pw_simple(&rt_pw_pow, args, 2, outs);
     }
-    return rt_pw_simple(&rt_pw_pow, args, 2, outs);
+    return rt_pw_simple(&rt_pw_pow_each, args, 2, outs);
 }
 
 KERNEL(float_power) {

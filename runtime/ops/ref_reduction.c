@@ -196,6 +196,13 @@ static void put_complex(void *user, int64_t at, const rt_acc *acc) {
     rt_store_complex(rt_dtype_of(s->out), place(s->out, at),
                      (rt_complex128){acc->c.re / s->divisor, acc->c.im / s->divisor});
 }
+/* PyTorch divides by the count as a complex number: an infinite part makes the other NaN. */
+static void put_complex_mean(void *user, int64_t at, const rt_acc *acc) {
+    sink *s = user;
+    double re = acc->c.re, im = acc->c.im;
+    rt_store_complex(rt_dtype_of(s->out), place(s->out, at),
+                     (rt_complex128){(re + im * 0) / s->divisor, (im - re * 0) / s->divisor});
+}
 static void put_nanmean(void *user, int64_t at, const rt_acc *acc) {
     sink *s = user;
     rt_store_double(rt_dtype_of(s->out), place(s->out, at), acc->d[0] / (double)acc->i[0]);
@@ -347,7 +354,7 @@ static const reduction nansum_reduction = {.folds = {nansum_double, sum_int, nan
                                            .name = "nansum",
                                            NO_SECOND};
 static const reduction mean_reduction = {.folds = {sum_double, NULL, sum_complex},
-                                         .finishes = {put_double, NULL, put_complex},
+                                         .finishes = {put_double, NULL, put_complex_mean},
                                          .divides_by_count = true,
                                          .name = "mean",
                                          NO_SECOND};
