@@ -45,7 +45,7 @@ def as_strided_copy(self: Tensor, size: List[int], stride: List[int], storage_of
 
 
 def view_copy(self: Tensor, size: List[int]) -> Tensor:
-    return torch.clone(torch.view(self, size))
+    return torch.clone(torch.reshape(self, size))
 
 
 def expand_copy(self: Tensor, size: List[int], *, implicit: bool = False) -> Tensor:

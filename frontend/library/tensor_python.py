@@ -45,6 +45,10 @@ def cdist__mode(x1: Tensor, x2: Tensor, p: float = 2.0, *, compute_mode: str) ->
     return torch.cdist(x1, x2, p)
 
 
+def cdist__mode_in_place(x1: Tensor, x2: Tensor, p: float, compute_mode: str) -> Tensor:
+    return cdist__mode(x1, x2, p, compute_mode=compute_mode)
+
+
 def _of_kind(t: Tensor) -> Tensor:
     none = torch.empty([0], dtype=t.dtype)
     return torch.sum(none, dtype=t.dtype) if torch.dim(t) == 0 else none
@@ -71,7 +75,7 @@ def unravel_index(indices: Tensor, shape: List[int]) -> List[Tensor]:
         size = shape[len(shape) - 1 - i]
         if size < 0:
             raise ValueError(f"'shape' cannot have negative values, but got {tuple(shape)}")
-        parts.append(torch.remainder(torch.to(torch.div(indices, step, rounding_mode="floor"), torch.int64), size))
+        parts.append(torch.remainder(torch.div(torch.to(indices, torch.int64), step, rounding_mode="floor"), size))
         step = step * size
     parts.reverse()
     return parts

@@ -242,9 +242,28 @@ KERNEL(diagonal_scatter) {
     ts_status status = rt_diagonal_of(result, args[2].as.i, args[3].as.i, args[4].as.i, &view);
     return write_view(result, status, view, args[1], outs);
 }
+/* A copy of the whole memory behind a tensor, seen through the same strides: what as_strided then
+ * finds there is what it would find behind the tensor. Contiguous where elements share memory. */
+static ts_status copy_with_strides(rt_value v, rt_tensor **out) {
+    rt_tensor *t;
+    rt_storage *memory;
+    TS_TRY(rt_need_tensor(v, &t));
+    bool shares = t->storage == NULL;
+    for (int d = 0; d < t->rank; d++)
+        shares |= t->strides[d] == 0 && t->sizes[d] > 1;
+    if (shares || t->is_conjugated)
+        return rt_fresh_copy(v, out);
+    TS_TRY(rt_storage_make(t->storage->bytes, &memory));
+    memcpy(memory->data, t->storage->data, t->storage->bytes);
+    ts_status status = rt_tensor_view(memory, (rt_dtype)t->dtype, rt_tensor_offset(t), t->sizes,
+                                      t->strides, t->rank, out);
+    rt_storage_release(memory);
+    return status;
+}
+
 KERNEL(as_strided_scatter) {
     rt_tensor *result, *view = NULL;
-    TS_TRY(rt_fresh_copy(args[0], &result));
+    TS_TRY(copy_with_strides(args[0], &result));
     ts_status status = rt_strided(result, args[2], args[3], args[4], &view);
     return write_view(result, status, view, args[1], outs);
 }
