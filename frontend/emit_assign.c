@@ -224,18 +224,22 @@ static void unpack_values(emitter *E, const ast_list *targets, em *items, size_t
     if (!has_star)
         return;
     size_t rest = count + 1 - targets->count;
-    /* TorchScript and Python differ: a list in Python; items of one type make a list. */
-    bool same = rest > 0;
+    /* A list, of one type or of plain values; what else is unlike keeps its types as a tuple. */
+    bool same = true, plain = true;
     ir_value **values = TS_NEW_ARRAY(E->arena, ir_value *, rest + 1);
+    const ir_type *type = em_simple(E, IR_INT);
     for (size_t i = 0; i < rest; i++) {
         values[i] = em_ir(E, items[star + i], node, NULL);
         if (!values[i])
             return;
         same = same && ir_type_same_shape_of(values[0]->type, values[i]->type);
+        plain = plain && (em_is_number(values[i]->type) || values[i]->type->kind == IR_STR || values[i]->type->kind == IR_NONE);
+        type = i ? ir_type_join(E->m, type, ir_type_forget(E->m, values[i]->type)) : values[0]->type;
     }
+    for (size_t i = 0; i < rest && !same && plain; i++)
+        values[i] = em_cast(E, values[i], type);
     em_assign(E, targets->items[star]->left,
-              em_value(same ? em_list_of(E, values, rest, values[0]->type)
-                            : em_tuple_of(E, values, rest)), node);
+              em_value(same || plain ? em_list_of(E, values, rest, type) : em_tuple_of(E, values, rest)), node);
     for (size_t i = star + 1; i < targets->count; i++)
         em_assign(E, targets->items[i], items[i + rest - 1], node);
 }
@@ -464,6 +468,8 @@ void em_delete(emitter *E, const ast_node *node) {
         const ast_node *target = node->list.items[i];
         if (target->kind == AST_NAME) {
             em_slot *slot = slot_of(E, target->text);
+            if (!slot || !slot->is_set || slot->defined)
+                (void)em_expression(E, target, NULL); /* what is not there cannot be deleted */
             if (slot)
                 *slot = (em_slot){.declared = slot->declared};
         } else if (target->kind == AST_SUBSCRIPT) {

@@ -145,6 +145,13 @@ static em builtin_print(emitter *E, em_arguments *args, const ast_node *node) {
         if (!values[i])
             return em_error();
     }
+    for (size_t i = count; i < args->count; i++) {
+        ts_str name = args->items[i].name;
+        if (!ts_str_is(name, "sep") && !ts_str_is(name, "end") && !ts_str_is(name, "file") && !ts_str_is(name, "flush")) {
+            EM_ERR(E, node, "print has no parameter '%.*s'", TS_STR_ARG(name));
+            return em_error();
+        }
+    }
     em none = em_value(ir_build_none(&E->b));
     if (!sep && !end) {
         em_row(E, "prim_print", node, 1, em_tuple_of(E, values, count));

@@ -193,6 +193,17 @@ em em_call_value(emitter *E, em callee, em_arguments *args, const ast_node *node
         EM_ERR(E, node, "%s cannot be called", em_type_text(E, v->type));
         return em_error();
     }
+    case EM_TUPLE: /* a slice of a Sequential */
+        if (!ts_str_is(callee.name, "Sequential"))
+            break;
+        for (size_t i = 0; i < callee.count; i++) {
+            em made = em_call_value(E, callee.items[i], args, node, hint);
+            em_argument *argument = TS_NEW(E->arena, em_argument);
+            *argument = (em_argument){.v = made, .node = node};
+            args = TS_NEW(E->arena, em_arguments);
+            *args = (em_arguments){.items = argument, .count = 1};
+        }
+        return args->count == 1 ? args->items[0].v : em_error();
     default:
         break;
     }

@@ -504,10 +504,14 @@ ir_value *em_iterator(emitter *E, em v, const ast_node *node) {
         const ir_type *t = v.value->type;
         if (em_is_iterator(t))
             return v.value;
+        if (em_class_has_method(t, "__iter__")) {
+            v = em_call_method0(E, v.value, "__iter__", NULL, 0, node);
+            if (v.kind != EM_VALUE || !v.value || !em_class_has_method(v.value->type, "__next__"))
+                return em_iterator(E, v, node);
+            t = v.value->type;
+        }
         if (em_class_has_method(t, "__next__"))
             return em_ir(E, make(E, "iterators.next_iterator", &v, 1, node), node, NULL);
-        if (em_class_has_method(t, "__iter__"))
-            return em_iterator(E, em_call_method0(E, v.value, "__iter__", NULL, 0, node), node);
         if (em_class_has_method(t, "__getitem__"))
             return em_ir(E, make(E, "iterators.item_iterator", &v, 1, node), node, NULL);
         EM_ERR(E, node, "expected something to loop over, found %s", em_type_text(E, t));

@@ -454,7 +454,10 @@ static em get_module(emitter *E, ir_value *object, index_list *ix, const ast_nod
     if (item->kind == IX_VALUE && k && !ir_const_int(k, &index))
         return parameters && it.count ? choose_value(E, &it, k, node)
                                       : choice_of(E, it.items, NULL, it.count, k, node);
-    return get_tuple(E, (em){.kind = EM_TUPLE, .items = it.items, .count = it.count}, ix, node);
+    em part = get_tuple(E, (em){.kind = EM_TUPLE, .items = it.items, .count = it.count}, ix, node);
+    if (part.kind == EM_TUPLE && item->kind == IX_SLICE && ts_str_is(c->base.bare_name, "Sequential"))
+        part.name = c->base.bare_name; /* it can be called */
+    return part;
 }
 
 /* A dict of the module level that holds functions: by a known key, or a choice. */
@@ -579,7 +582,8 @@ static em get_item(emitter *E, em object, index_list *ix, const ast_node *node) 
     default:
         break;
     }
-    EM_ERR(E, node, "%s cannot be indexed", em_type_text(E, t));
+    const fe_class *made = t->kind == IR_CLASS ? fe_class_of(t->class_) : NULL;
+    EM_ERR(E, node, "%s cannot be indexed", made && made->is_made ? "a function" : em_type_text(E, t));
     return em_error();
 }
 

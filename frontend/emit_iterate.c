@@ -210,15 +210,17 @@ static bool iterate_children(emitter *E, em source, em_iteration *out) {
     bool names = ts_str_starts_with(n, "named_") || ts_str_is(n, "items");
     bool parameters = ts_str_ends_with(n, "parameters"), buffers = ts_str_ends_with(n, "buffers");
     bool all = ts_str_ends_with(n, "modules");
+    const ir_class *c = source.value->type->class_;
+    bool of_parameters = ts_str_is(c->base.bare_name, "ParameterDict");
     if (ts_str_is(n, "keys")) {
-        const ir_class *c = source.value->type->class_;
         for (size_t i = 0; i < c->field_count; i++)
-            if (is_module_type(c->fields[i].type)) {
+            if (of_parameters ? c->fields[i].is_parameter : is_module_type(c->fields[i].type)) {
                 em v = text(E, c->fields[i].name);
                 TS_APPEND(E->arena, items, count, capacity, v);
             }
         return unrolled(out, items, count);
     }
+    parameters = parameters || of_parameters; /* items() and values() */
     module_walk w = {.tensors = parameters || buffers, .buffers = buffers, .recurse = parameters || buffers || all,
                      .names = names, .repeats = source.has_repeats || ts_str_is(n, "items") || ts_str_is(n, "values")};
     const rt_object *object = object_of(E, source.value);
@@ -261,7 +263,7 @@ static bool iterate_value(emitter *E, ir_value *v, const ast_node *node, em_iter
     case IR_CLASS:
         if (is_module_type(t)) {
             fe_class *c = fe_class_of(t->class_);
-            bool is_dict = c && (ts_str_is(c->bare_name, "ModuleDict"));
+            bool is_dict = c && (ts_str_is(c->bare_name, "ModuleDict") || ts_str_is(c->bare_name, "ParameterDict"));
             bool is_parameters = c && ts_str_is(c->bare_name, "ParameterList");
             return iterate_children(E, (em){.kind = EM_CHILDREN, .value = v, .has_repeats = true,
                                             .name = is_dict ? TS_STR("keys")

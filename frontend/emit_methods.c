@@ -449,6 +449,12 @@ em em_call_builtin_type_method(emitter *E, em method, em_arguments *args, const 
         if (ts_str_is(name, "bit_length"))
             return with_self(E, name, self, args, node);
         break;
+    case IR_GENERATOR:
+        if (ts_str_is(name, "manual_seed") && args->count == 1)
+            return em_value(em_row(E, "manual_seed.generator", node, 2, self, em_argument_ir(E, args, 0, node)));
+        if (ts_str_is(name, "initial_seed") || ts_str_is(name, "seed"))
+            return with_self(E, name, self, args, node);
+        break;
     case IR_FLOAT:
         if (ts_str_is(name, "is_integer"))
             return with_self(E, name, self, args, node);

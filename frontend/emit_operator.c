@@ -359,6 +359,11 @@ em em_binary(emitter *E, ast_operator op, em a, em b, bool in_place, const ast_n
         if (op == AST_MUL && stands_for_tuple(a))
             return (em){.kind = EM_VALUE, .value = em_op(E, "mul", node, 2, x, y), .is_tuple = a.is_tuple, .is_size = a.is_size};
     }
+    if (op == AST_MATMUL && (em_is_number(x->type) || em_is_number(y->type)) &&
+        (x->type->kind == IR_TENSOR || y->type->kind == IR_TENSOR)) {
+        EM_ERR(E, node, "expected Tensors for @, found %s and %s", em_type_text(E, x->type), em_type_text(E, y->type));
+        return em_error();
+    }
     bool is_bitwise = (is_set_operation && op != AST_SUB) || op == AST_LSHIFT || op == AST_RSHIFT;
     if (is_bitwise && em_is_number(x->type) && em_is_number(y->type) && (x->type->kind == IR_FLOAT || y->type->kind == IR_FLOAT)) {
         EM_ERR(E, node, "expected ints for a bitwise operator, found %s and %s", em_type_text(E, x->type), em_type_text(E, y->type));

@@ -68,7 +68,7 @@ ts_str em_candidate_name(const em_candidate *c) {
 bool em_same_parameter(ts_str parameter, ts_str given) {
     static const char *const aliases[][2] = {{"dim", "axis"}, {"keepdim", "keepdims"},
                                              {"self", "input"}, {"input", "self"}, {"dims", "axis"},
-                                             {"dim", "dims"}, {"dims", "dim"}, {"other", "x2"},
+                                             {"other", "x2"},
                                              {"size", "shape"}, {"self", "x"}, {"tensors", "arrays"},
                                              {"condition", "cond"}};
     if (ts_str_equal(parameter, given))
