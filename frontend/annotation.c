@@ -23,6 +23,11 @@ static const ir_type *refuse(fe_context *fe, const ast_node *node, const char *w
     return NULL;
 }
 
+static const ir_type *refuse_count(fe_context *fe, const ast_node *node, const char *of, const char *wanted, size_t count) {
+    fe_report(fe->diagnostics, FE_ERROR, TS_ERR_TYPE, node, "expected %s in the brackets of %s, found %zu", wanted, of, count);
+    return NULL;
+}
+
 static const struct {
     const char *path;
     ir_kind kind;
@@ -128,16 +133,16 @@ static const ir_type *generic(fe_context *fe, fe_scope *scope, const ast_node *n
     if (is_one_of(p, "List") || is_one_of(p, "list") || is_one_of(p, "Sequence") ||
         is_one_of(p, "Iterable") || is_one_of(p, "BroadcastingList1") ||
         is_one_of(p, "BroadcastingList2") || is_one_of(p, "BroadcastingList3"))
-        return count == 1 ? ir_type_list(m, types[0]) : refuse(fe, node, "this list type");
+        return count == 1 ? ir_type_list(m, types[0]) : refuse_count(fe, node, "a list", "one type", count);
     if (is_one_of(p, "Dict") || is_one_of(p, "dict") || is_one_of(p, "Mapping") ||
         is_one_of(p, "OrderedDict") || is_one_of(p, "MutableMapping"))
-        return count == 2 ? ir_type_dict(m, types[0], types[1]) : refuse(fe, node, "this dict type");
+        return count == 2 ? ir_type_dict(m, types[0], types[1]) : refuse_count(fe, node, "a dict", "two types", count);
     if (is_one_of(p, "FrozenSet") || is_one_of(p, "frozenset"))
-        return count == 1 ? ir_type_dict(m, types[0], ir_type_tuple(m, NULL, 0, NULL)) : refuse(fe, node, "this set type");
+        return count == 1 ? ir_type_dict(m, types[0], ir_type_tuple(m, NULL, 0, NULL)) : refuse_count(fe, node, "a set", "one type", count);
     if (is_one_of(p, "Set") || is_one_of(p, "set") || is_one_of(p, "MutableSet") || is_one_of(p, "AbstractSet"))
-        return count == 1 ? ir_type_dict(m, types[0], ir_type_simple(m, IR_NONE)) : refuse(fe, node, "this set type");
+        return count == 1 ? ir_type_dict(m, types[0], ir_type_simple(m, IR_NONE)) : refuse_count(fe, node, "a set", "one type", count);
     if (is_one_of(p, "Optional"))
-        return count == 1 ? ir_type_optional(m, types[0]) : refuse(fe, node, "this Optional");
+        return count == 1 ? ir_type_optional(m, types[0]) : refuse_count(fe, node, "Optional", "one type", count);
     if (is_one_of(p, "Tuple") || is_one_of(p, "tuple"))
         return ir_type_tuple(m, types, count, NULL);
     if (is_one_of(p, "Union"))

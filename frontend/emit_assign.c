@@ -96,6 +96,14 @@ static void store_field(emitter *E, ir_value *object, ir_class *c, ts_str name, 
             return;
         }
     }
+    const fe_function *getter = class_ && !field && em_is_script(node) ? fe_class_method(class_, name) : NULL;
+    const ast_node *marked = getter && getter->node->decorators.count ? getter->node->decorators.items[0] : NULL;
+    if (getter && getter->is_property && marked && !ts_str_is(marked->text, "cached_property")) {
+        em_raise_named(E, TS_STR("AttributeError"),
+                       ir_build_str(&E->b, ts_arena_format(E->arena, "property '%.*s' of '%.*s' object has no setter",
+                                                           TS_STR_ARG(name), TS_STR_ARG(class_->bare_name))));
+        return;
+    }
     bool is_frozen = class_ && class_->is_dataclass && field && em_dataclass_option(E, class_, "frozen", false);
     if (is_frozen && !(E->function && E->function->owner == class_ && ts_str_is(E->function->bare_name, "__post_init__"))) {
         ts_str text = ts_arena_format(E->arena, "cannot assign to field '%.*s'", TS_STR_ARG(name));

@@ -330,7 +330,7 @@ static ts_str binding_key(emitter *E, const fe_binding *b) {
 
 /* A function, class or builtin that captures nothing, or a bound method: an object that says which. */
 static em binding_object(emitter *E, em v, const ast_node *node) {
-    ts_str key = v.kind == EM_METHOD ? ts_arena_format(E->arena, "method.%p.%.*s", (const void *)v.value->type,
+    ts_str key = v.kind == EM_METHOD ? ts_arena_format(E->arena, "method.%s.%.*s", em_type_text(E, v.value->type),
                                                        TS_STR_ARG(v.name))
                                      : binding_key(E, v.binding);
     fe_class *c = fe_map_get(&E->fe->made_classes, key);

@@ -557,11 +557,20 @@ static void statement(emitter *E, const ast_node *s) {
         E->env.state = EM_EXITED;
         break;
     case AST_GLOBAL:
-        for (size_t i = 0; i < s->list.count; i++)
-            em_make_global(E, s->list.items[i]->text, s);
+        for (size_t i = 0; i < s->list.count; i++) {
+            size_t slot = (size_t)fe_map_get(&E->variables, s->list.items[i]->text);
+            if (slot && E->env.slots[slot - 1].is_set)
+                EM_ERR(E, s, "'%.*s' is assigned before it is declared global", TS_STR_ARG(s->list.items[i]->text));
+            else
+                em_make_global(E, s->list.items[i]->text, s);
+        }
+        break;
+    case AST_NONLOCAL: /* of a nested function, which is one or is made a class, a name of the one around it */
+        for (size_t i = 0; E->function && i < E->function->node->body.count; i++)
+            if (E->function->node->body.items[i] == s && !(E->function->owner && E->function->owner->is_made))
+                EM_ERR(E, s, "no function around this one has the variable that is declared nonlocal");
         break;
     case AST_PASS:
-    case AST_NONLOCAL:
         break;
     case AST_ASSERT:
         emit_assert(E, s);

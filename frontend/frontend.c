@@ -229,6 +229,12 @@ static ts_status make_entry(fe_context *fe, ts_str name, bool is_first) {
                              TS_STR_ARG(name));
     }
     size_t skip = class_ ? 1 : 0;
+    const fe_function *method = class_ ? fe_class_method(class_, name) : NULL;
+    if (method && !method->node->parameters.count && !method->is_static) {
+        fe_report(fe->diagnostics, FE_ERROR, TS_ERR_TYPE, method->node,
+                  "%.*s has no parameter for the object that it is called on: expected self", TS_STR_ARG(name));
+        return fe_diagnostics_status(fe->diagnostics);
+    }
     ts_str unique = name;
     for (int i = 1; ir_function_find(m, unique); i++) {
         ir_function *other = ir_function_find(m, unique);

@@ -152,6 +152,48 @@ static ts_status check_methods(evaluator *ev, ev_frame *frame, const ast_node *n
     return NULL;
 }
 
+static bool has_keyword(const ast_node *call, const char *name) {
+    for (size_t i = 0; call->kind == AST_CALL && i < call->list.count; i++)
+        if (call->list.items[i]->kind == AST_KEYWORD && ts_str_is(call->list.items[i]->text, name))
+            return true;
+    return false;
+}
+
+/* field(...) says by keywords what it is. */
+static bool has_default(const fe_class_variable *v) {
+    const ast_node *initial = v->initial;
+    bool is_field = initial && initial->kind == AST_CALL && ts_str_is(initial->left->text, "field");
+    return initial && (!is_field || has_keyword(initial, "default") || has_keyword(initial, "default_factory"));
+}
+
+/* Members of an Enum have names of their own; a dataclass's fields without a default come first. */
+static ts_status check_fields(const fe_class *c) {
+    for (size_t i = 0; c->kind == RT_CLASS_ENUM && i < c->node->body.count; i++)
+        for (size_t k = 0; k < i; k++) {
+            const ast_node *a = c->node->body.items[k], *b = c->node->body.items[i];
+            bool are_names = a->kind == AST_ASSIGN && b->kind == AST_ASSIGN && a->list.items[0]->kind == AST_NAME &&
+                             b->list.items[0]->kind == AST_NAME;
+            if (are_names && ts_str_equal(a->list.items[0]->text, b->list.items[0]->text))
+                return ev_unsupported(b, "a member of an Enum is defined twice");
+        }
+    bool by_name = false, any = false;
+    for (size_t i = 0; i < c->node->decorators.count; i++)
+        by_name = by_name || has_keyword(c->node->decorators.items[i], "kw_only");
+    for (size_t i = 0; c->is_dataclass && !by_name && i < c->variable_count; i++) {
+        const fe_class_variable *v = &c->variables[i];
+        if (!v->annotation || v->annotation->kind != AST_NAME)
+            continue; /* ClassVar[int] is no field */
+        if (ts_str_is(v->annotation->text, "KW_ONLY") || ts_str_is(v->annotation->text, "ClassVar"))
+            return NULL;
+        bool is_field = v->initial && v->initial->kind == AST_CALL &&
+                        (has_keyword(v->initial, "init") || has_keyword(v->initial, "kw_only"));
+        if (any && !has_default(v) && !is_field)
+            return ev_unsupported(v->node, "a field without a default follows one with a default");
+        any = any || (has_default(v) && !is_field);
+    }
+    return NULL;
+}
+
 static ts_status has_own_decorator(evaluator *ev, ev_frame *frame, const ast_node *f, bool *out) {
     *out = false;
     for (size_t k = 0; f->kind == AST_FUNCTION && k < f->decorators.count; k++) {
@@ -276,6 +318,7 @@ ts_status ev_class_statement(evaluator *ev, ev_frame *frame, const ast_node *nod
     fe_class *c = fe_class_declare(ev->fe, scope, node, name);
     if (ev->fe->diagnostics->error_count > errors)
         return fe_diagnostics_status(ev->fe->diagnostics);
+    TS_TRY(check_fields(c));
     if (c->kind != RT_CLASS_ENUM)
         TS_TRY(class_variables(ev, frame, c));
     TS_TRY(decorate_methods(ev, frame, c));

@@ -350,7 +350,11 @@ else_arm: %empty { $$ = (ast_list){0}; } | ELSE ':' block { $$ = $3.body; } ;
 finally_arm: %empty { $$ = (ast_list){0}; } | FINALLY ':' block { $$ = $3.body; } ;
 excepts:
   except_arm         { $$ = one(parser, $1); }
-| excepts except_arm { $$ = $1; fe_list_add(parser, &$$, $2); }
+| excepts except_arm {
+    if (!$1.items[$1.count - 1]->left)
+        fe_parse_error(parser, @2, "no 'except' may follow one that catches everything");
+    $$ = $1; fe_list_add(parser, &$$, $2);
+  }
 ;
 except_arm:
   EXCEPT ':' block                    { $$ = NODE(EXCEPT, @$); $$->body = $3.body; SEAL($$); }
