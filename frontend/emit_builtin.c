@@ -532,6 +532,12 @@ static em raise_exception(emitter *E, em_arguments *args, const ast_node *node) 
                     break;
                 }
         }
+        /* Python's text of a KeyError is its argument's repr; what str() made was no str. */
+        bool is_empty = ir_const_value(message, &c) && c.tag == RT_TAG_STR && !c.as.str->length;
+        bool was_str = !message->def || message->def->opcode != IR_OP_CORE ||
+                       !ts_str_is(rt_op_name(message->def->core), "str");
+        if (ts_str_is(type, "KeyError") && was_str && !is_empty)
+            message = em_row(E, "prim_repr", node, 1, message);
     } else {
         static const char prefix[] = "AssertionError: ";
         size_t n = sizeof prefix - 1;

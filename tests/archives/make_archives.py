@@ -81,6 +81,8 @@ def write(name, suffix, save, run, calls, **more):
                 spec["results"].append({"result": encode(run(entry, args), tensors, "t")})
         except (RuntimeError, AssertionError):
             spec["results"].append({"raises": {}})
+        except KeyError as e:
+            spec["results"].append({"raises": {"message": str(e)}})
     json.dump(spec, open(os.path.join(HERE, name + ".json"), "w"), indent=None)
     if tensors:
         save_file(tensors, os.path.join(HERE, name + ".safetensors"))
@@ -388,6 +390,13 @@ def by_hand(name, code, attributes, tensors, run, calls, byteorder=None, version
 HEAD = "class M(Module):\n  __parameters__ = []\n  __buffers__ = []\n"
 
 
+def texts(k):
+    if k == 0:
+        raise KeyError("x")
+    size = torch.zeros(2, k).shape
+    return "%(a)d and %(b)4s" % {"a": k, "b": 2}, "{} {}".format(size, [size])
+
+
 def odd():
     torch.manual_seed(0)
     w, b, lin = torch.randn(4, 2, 3, 3), torch.randn(4), torch.randn(3, 36)
@@ -442,6 +451,11 @@ def odd():
                                      torch.div(i, 2, rounding_mode="trunc") if version < 4 else i / 2,
                                      torch.div(i, 2, rounding_mode="floor"), torch.linspace(0, 1, 100),
                                      nn.functional.gelu(i.float())), [(i,)], version=version)
+    by_hand("python_texts", HEAD + "  training : bool\n  def forward(self: __torch__.M,\n    k: int) -> Tuple[str, str]:\n"
+            "    if torch.eq(k, 0):\n      ops.prim.RaiseException(\"x\", \"builtins.KeyError\")\n    else:\n      pass\n"
+            "    s = torch.size(torch.zeros([2, k]))\n"
+            "    return (torch.percentFormat(\"%(a)d and %(b)4s\", {\"a\": k, \"b\": 2}), torch.format(\"{} {}\", s, [s]))\n",
+            [("training", b"\x89")], [], lambda entry, args: texts(*args), [(3,), (0,)])
     net = torch.jit.script(nn.Sequential(nn.Conv2d(1, 1, 3), nn.ReLU()).eval())
     refuse("refused_optimized", ".pt", torch.jit.optimize_for_inference(net).save, "optimize_for_inference")
 

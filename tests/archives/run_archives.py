@@ -62,6 +62,8 @@ def check(model, tsc, tsrun, folder):
         if ("raises" in g) != ("raises" in w):
             return f"call {i}: expected {w}, found {g}"
         if "raises" in w:
+            if w["raises"].get("message", g["raises"]["message"]) != g["raises"]["message"]:
+                return f"call {i}: expected {w}, found {g}"
             continue
         difference = compare(g["result"], w["result"], got_tensors, want_tensors, spec.get("tolerance", 1e-5),
                              f"call {i}")
