@@ -9,6 +9,7 @@
  * Sums run over k in one go, or block by block (choose_sum_block), and every tile is computed alone,
  * so results do not depend on the number of threads. */
 #include "codegen/emit_llvm_contraction.h"
+#include "codegen/emit_llvm_amx.h"
 
 #include <string.h>
 
@@ -713,7 +714,7 @@ static void emit_items(kn_emitter *e, const kn_plan *plan, LLVMValueRef tile) {
     if (p->parts_bytes)
         x.parts = kn_address(e, x.packed_right, kn_size(e, p->packed_right_bytes));
     if (p->is_amx)
-        kn_emit_amx_begin(e, p);
+        kn_amx_begin(e, p->rows / 2);
     LLVMValueRef groups = kn_size(e, p->group ? p->groups : 1), begin = e->begin, end = e->end;
     if (p->is_amx && p->amx_joins) { /* blocks: a part may begin and end within one */
         begin = LLVMBuildUDiv(e->b, begin, groups, "");
@@ -752,7 +753,7 @@ static void emit_items(kn_emitter *e, const kn_plan *plan, LLVMValueRef tile) {
     }
     kn_loop_end(e, &items, NULL);
     if (p->is_amx)
-        kn_emit_amx_end(e);
+        kn_amx_end(e);
 }
 
 bool kn_row_items_of(kn_kernel *k, const cg_target_info *target, kn_row_items *out) {

@@ -112,8 +112,6 @@ rt_dim kn_even_block(const kn_kernel *k, rt_dim rows, rt_dim blocks, int tile);
 
 /* ---- emit_llvm_amx.c: products through tiles of bfloat16; false: not this one ---- */
 bool kn_plan_amx(const kn_kernel *k, const cg_target_info *target, kn_plan *p);
-void kn_emit_amx_begin(kn_emitter *e, const kn_plan *p); /* before the first item and after the last */
-void kn_emit_amx_end(kn_emitter *e);
 void kn_emit_amx_item(kn_emitter *e, kn_pieces *x, LLVMValueRef panel_begin, LLVMValueRef panel_end);
 
 /* ---- emit_llvm_integer.c: bytes times int8, sums in int32 ---- */
