@@ -180,14 +180,13 @@ static LLVMValueRef panel_address(const amx *a, LLVMValueRef panel, LLVMValueRef
 /* Two panels from `panel` on, `number` times two behind the item's first. */
 static kn_amx_columns columns_of(const amx *a, LLVMValueRef panel, LLVMValueRef number, LLVMValueRef to) {
     kn_emitter *e = a->e;
-    int64_t lines = a->line_bytes == KN_PANEL * 4 ? e->k->contraction.k : 1;
     return (kn_amx_columns){
         .from = {panel_address(a, panel, a->term_begin), panel_address(a, kn_add(e, panel, kn_i64(e, 1)), a->term_begin)},
         .to = to,
         .line_bytes = a->line_bytes == KN_PANEL * 4 ? NULL : kn_i64(e, a->line_bytes),
         .last_line = a->has_tail ? kn_sub(e, kn_i64(e, e->k->contraction.k - 1), a->term_begin) : NULL,
         .flags = a->column_flags ? kn_element(e, a->column_flags, number, AMX_FLAG_BYTES) : NULL,
-        .ahead = kn_i64(e, 2 * lines * KN_PANEL * 4)};
+        .ahead = a->column_flags ? NULL : kn_i64(e, 2 * e->k->contraction.k * KN_PANEL * 4)};
 }
 
 static void clear_flags(const amx *a, int64_t count) {
@@ -304,7 +303,7 @@ static void emit_panels(const amx *a, const place *panels, LLVMValueRef is_first
     at.skipped = kn_sub(e, begin, at.row);
     kn_amx_product m = {.rows = (int)a->pair / 2, .columns = here, .steps = kn_i64(e, a->steps), .before = none,
                         .to = a->x->tile, .to_bytes = kn_i64(e, SUM_ROW), .next_columns = *next, .units = units,
-                        .first_unit = kn_mul(e, pair.index, per_pair)};
+                        .first_unit = kn_mul(e, pair.index, per_pair), .end_unit = kn_i64(e, a->steps * AMX_STEP_UNITS)};
     m.parts = kn_element(e, a->parts, pair.index, a->pair_bytes);
     LLVMValueRef is_last = NULL;
     if (sums) {

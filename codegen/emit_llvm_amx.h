@@ -41,8 +41,8 @@ typedef struct kn_amx_columns {
     LLVMValueRef from[2], to;
     LLVMValueRef line_bytes; /* NULL: 64 */
     LLVMValueRef last_line;  /* terms past it meet zeros of the rows: this one will do; NULL: none are */
+    LLVMValueRef ahead;      /* bytes to what is split next, which is asked for; NULL: a cache has it */
     LLVMValueRef flags;      /* as above; NULL: they are known to be finite */
-    LLVMValueRef ahead;      /* bytes to what is split next, which is asked for; NULL: nothing */
 } kn_amx_columns;
 
 /* Some of `rows` rows of one tile, from a row and its place in a part on. */
@@ -61,7 +61,7 @@ typedef struct kn_amx_product {
     kn_amx_rows next_rows;
     kn_amx_columns next_columns;
     int units;
-    LLVMValueRef first_unit;
+    LLVMValueRef first_unit, end_unit; /* of this product; of all */
 } kn_amx_product;
 
 void kn_amx_multiply(kn_emitter *e, const kn_amx_product *p);

@@ -370,7 +370,7 @@ static void emit_function(kn_emitter *e, const kn_amx_product *p) {
         j.row_to = kn_address(e, p->next_rows.to, at);
     }
     if (p->units) {
-        LLVMValueRef all = kn_mul(e, p->steps, kn_i64(e, AMX_STEP_UNITS)), last = kn_sub(e, all, kn_i64(e, p->units));
+        LLVMValueRef last = kn_sub(e, p->end_unit, kn_i64(e, p->units));
         LLVMValueRef unit = kn_add(e, p->first_unit, kn_mul(e, step.index, kn_i64(e, p->units)));
         j.columns = make_column_units(e, &p->next_columns, kn_min(e, unit, last), p->units);
     }
@@ -395,6 +395,7 @@ static void take_product(call *c, kn_amx_product *p) {
     take_rows(c, &p->next_rows);
     take_columns(c, &p->next_columns);
     p->first_unit = take(c, p->first_unit);
+    p->end_unit = take(c, p->end_unit);
 }
 
 void kn_amx_multiply(kn_emitter *e, const kn_amx_product *product) {

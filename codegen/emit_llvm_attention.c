@@ -14,20 +14,13 @@
  * is computed by the same operations wherever its block begins, so results do not depend on the
  * number of threads. Source: M. Milakov, N. Gimelshein, "Online normalizer calculation for softmax";
  * T. Dao et al., "FlashAttention". */
-#include "codegen/emit_llvm_kernel.h"
+#include "codegen/emit_llvm_attention.h"
+#include "codegen/emit_llvm_amx.h"
 
 #include <math.h>
 #include <string.h>
 
-typedef struct attention_plan {
-    int rows, vectors; /* of a tile: rows of keys (or of value columns) x vectors of queries */
-    int64_t block;     /* keys of a block */
-    int64_t queries;   /* of an item */
-    rt_dim blocks;
-    int64_t packed, scores, out, state, square; /* byte offsets in scratch */
-} attention_plan;
-
-static void make_plan(kn_kernel *k, const cg_target_info *target, attention_plan *p) {
+static void make_plan(kn_kernel *k, const cg_target_info *target, kn_attention_plan *p) {
     kn_attention *a = &k->attention;
     int lanes = target->vector_bytes / 4;
     rt_dim queries = k->dims[k->dim_count - 1].size;
@@ -47,12 +40,20 @@ static void make_plan(kn_kernel *k, const cg_target_info *target, attention_plan
     p->state = p->out + width * row;
     p->square = p->state + 4 * row;
     k->scratch_bytes = (p->square + 16 * 64 + 63) / 64 * 64;
+    p->item_queries = p->queries;
+    if (kn_plan_amx_attention(k, target, &p->amx)) {
+        p->item_queries = p->amx.queries;
+        p->blocks = p->amx.blocks;
+        p->amx.begin = k->scratch_bytes;
+        k->scratch_bytes += p->amx.bytes;
+    }
     rt_dim items = p->blocks;
     for (int d = 0; d < a->batch_count; d++)
         items = kn_dim_mul(k, items, k->dims[d].size);
     k->work_items = k->part_items = items;
     rt_dim keys = k->dims[a->batch_count].size;
-    double flops = 2.0 * (double)(a->depth + a->width + 20) * (double)p->queries *
+    int64_t per_item = rt_dim_is_constant(p->item_queries) ? p->item_queries : 64;
+    double flops = 2.0 * (double)(a->depth + a->width + 20) * (double)per_item *
                    (rt_dim_is_constant(keys) ? (double)keys : 256);
     k->grain = flops > 2e6 ? 1 : (int64_t)(2e6 / (flops + 1)) + 1;
     k->flops = rt_dim_is_constant(items) ? flops * (double)items : 0;
@@ -60,7 +61,7 @@ static void make_plan(kn_kernel *k, const cg_target_info *target, attention_plan
 
 ts_status kn_plan_attention(kn_kernel *k, const cg_target_info *target) {
     kn_attention *a = &k->attention;
-    attention_plan p;
+    kn_attention_plan p;
     make_plan(k, target, &p);
     rt_dim all[5 * KN_MAX_DIMS + 16];
     int count = 0;
@@ -74,7 +75,7 @@ ts_status kn_plan_attention(kn_kernel *k, const cg_target_info *target) {
     rt_dim more[] = {a->query.offset, a->key.offset, a->value.offset, a->result.offset,
                      a->query_row,    a->query_step, a->key_row,      a->key_step,
                      a->value_row,    a->value_step, a->result_row,   a->result_step,
-                     p.blocks,        k->work_items};
+                     p.blocks,        k->work_items,  p.item_queries};
     for (size_t i = 0; i < sizeof more / sizeof *more; i++)
         all[count++] = more[i];
     return kn_need_sizes(k, all, (size_t)count, "attention");
@@ -193,15 +194,10 @@ static void emit_product(cg_unit *unit, LLVMValueRef f, int rows, int vectors) {
     LLVMDisposeBuilder(e->b);
 }
 
-typedef struct product {
-    LLVMValueRef function;
-    LLVMTypeRef type;
-} product;
-
-static product get_product(cg_unit *unit, int rows, int vectors) {
+static kn_attention_product get_product(cg_unit *unit, int rows, int vectors) {
     LLVMTypeRef params[9] = {unit->pointer, unit->i64,     unit->i64,     unit->i64,    unit->i64,
                              unit->pointer, unit->pointer, unit->pointer, unit->pointer};
-    product p = {.type = LLVMFunctionType(unit->void_type, params, 9, 0)};
+    kn_attention_product p = {.type = LLVMFunctionType(unit->void_type, params, 9, 0)};
     ts_str name = ts_arena_format(unit->arena, "attend_%dx%d", rows, vectors);
     p.function = LLVMGetNamedFunction(unit->module, name.data);
     if (!p.function) {
@@ -213,17 +209,6 @@ static product get_product(cg_unit *unit, int rows, int vectors) {
 
 /* ---- an item ---- */
 
-typedef struct pieces {
-    attention_plan plan;
-    product product;
-    int vectors;                           /* of this block of queries */
-    int64_t row;                           /* bytes of a row of packed, scores, out */
-    LLVMValueRef query, key, value, result; /* addresses of this batch */
-    LLVMValueRef first, left;              /* query; how many there are */
-    LLVMValueRef packed, scores, out, top, sum, factors, square;
-    LLVMValueRef shift[4];                 /* what is taken off the scores: the greatest so far */
-} pieces;
-
 static LLVMValueRef batch_address(kn_emitter *e, const kn_access *a) {
     LLVMValueRef offset = kn_size(e, a->offset);
     for (int d = 0; d < e->k->attention.batch_count; d++)
@@ -231,8 +216,7 @@ static LLVMValueRef batch_address(kn_emitter *e, const kn_access *a) {
     return kn_element(e, e->buffers[a->buffer], offset, 4);
 }
 
-/* packed[c][q] = query[q][c] * scale; queries past the end repeat the last one. */
-static void emit_pack(kn_emitter *e, pieces *x) {
+void kn_attention_pack(kn_emitter *e, kn_attention_pieces *x) {
     kn_attention *a = &e->k->attention;
     int w = e->lanes;
     LLVMValueRef last = kn_sub(e, x->left, kn_i64(e, 1)), step = kn_size(e, a->query_step);
@@ -261,7 +245,7 @@ static void emit_pack(kn_emitter *e, pieces *x) {
     kn_loop_end(e, &v, NULL);
 }
 
-static void call_product(kn_emitter *e, pieces *x, LLVMValueRef a, LLVMValueRef row, LLVMValueRef step,
+static void call_product(kn_emitter *e, kn_attention_pieces *x, LLVMValueRef a, LLVMValueRef row, LLVMValueRef step,
                          LLVMValueRef last, LLVMValueRef length, LLVMValueRef b, LLVMValueRef c,
                          LLVMValueRef factors, LLVMValueRef top) {
     LLVMValueRef four = kn_i64(e, 4), none = LLVMConstNull(e->unit->pointer);
@@ -275,7 +259,7 @@ static bool is_plain(const kn_kernel *k) {
     return k->nodes[k->attention.score].code == KN_TILE;
 }
 
-static void emit_score_tiles(kn_emitter *e, pieces *x, LLVMValueRef begin, LLVMValueRef count) {
+static void emit_score_tiles(kn_emitter *e, kn_attention_pieces *x, LLVMValueRef begin, LLVMValueRef count) {
     kn_attention *a = &e->k->attention;
     kn_loop tile;
     LLVMValueRef row = kn_size(e, a->key_row);
@@ -288,7 +272,7 @@ static void emit_score_tiles(kn_emitter *e, pieces *x, LLVMValueRef begin, LLVMV
     kn_loop_end(e, &tile, NULL);
 }
 
-static void emit_value_tiles(kn_emitter *e, pieces *x, LLVMValueRef begin, LLVMValueRef count) {
+static void emit_value_tiles(kn_emitter *e, kn_attention_pieces *x, LLVMValueRef begin, LLVMValueRef count) {
     kn_attention *a = &e->k->attention;
     kn_loop tile;
     LLVMValueRef step = kn_size(e, a->value_step), row = kn_size(e, a->value_row);
@@ -312,7 +296,7 @@ static bool reads_by_query(const kn_kernel *k) {
 }
 
 /* One row of scores: the graph, and the greatest so far. */
-static void emit_score_row(kn_emitter *e, pieces *x, LLVMValueRef begin, LLVMValueRef key,
+static void emit_score_row(kn_emitter *e, kn_attention_pieces *x, LLVMValueRef begin, LLVMValueRef key,
                            LLVMValueRef *top) {
     kn_kernel *k = e->k;
     kn_attention *a = &k->attention;
@@ -342,10 +326,10 @@ static void emit_score_row(kn_emitter *e, pieces *x, LLVMValueRef begin, LLVMVal
 }
 
 /* Each row of a block in turn, `copies` rows at a time while there are so many. */
-typedef void row_body(kn_emitter *e, pieces *x, LLVMValueRef begin, LLVMValueRef row,
+typedef void row_body(kn_emitter *e, kn_attention_pieces *x, LLVMValueRef begin, LLVMValueRef row,
                       LLVMValueRef *carried);
 
-static void emit_rows(kn_emitter *e, pieces *x, LLVMValueRef begin, LLVMValueRef count, int copies,
+static void emit_rows(kn_emitter *e, kn_attention_pieces *x, LLVMValueRef begin, LLVMValueRef count, int copies,
                       row_body *body, LLVMValueRef *carried) {
     kn_loop loop;
     LLVMValueRef start = kn_i64(e, 0);
@@ -360,7 +344,7 @@ static void emit_rows(kn_emitter *e, pieces *x, LLVMValueRef begin, LLVMValueRef
     }
 }
 
-static void emit_exp_row(kn_emitter *e, pieces *x, LLVMValueRef begin, LLVMValueRef key,
+static void emit_exp_row(kn_emitter *e, kn_attention_pieces *x, LLVMValueRef begin, LLVMValueRef key,
                          LLVMValueRef *sum) {
     (void)begin;
     LLVMValueRef line = kn_address(e, x->scores, kn_mul(e, key, kn_i64(e, x->row)));
@@ -373,18 +357,21 @@ static void emit_exp_row(kn_emitter *e, pieces *x, LLVMValueRef begin, LLVMValue
     }
 }
 
-static void emit_key_block(kn_emitter *e, pieces *x, LLVMValueRef begin, LLVMValueRef count) {
-    int w = e->lanes;
-    LLVMValueRef old[4] = {0}, top[4], sum[4], lowest = kn_float_constant(e, RT_float32, w, -HUGE_VAL);
+void kn_attention_take_top(kn_emitter *e, const kn_attention_pieces *x, LLVMValueRef *top) {
     for (int v = 0; v < x->vectors; v++)
-        old[v] = vector_load(e, at(e, x->top, (int64_t)v * w * 4));
-    emit_score_tiles(e, x, begin, count);
-    memcpy(top, old, sizeof top);
-    if (!is_plain(e->k))
+        top[v] = vector_load(e, at(e, x->top, (int64_t)v * e->lanes * 4));
+}
+
+void kn_attention_weigh(kn_emitter *e, kn_attention_pieces *x, LLVMValueRef begin, LLVMValueRef count,
+                        LLVMValueRef const *old, bool has_top) {
+    int w = e->lanes;
+    LLVMValueRef top[4], sum[4], lowest = kn_float_constant(e, RT_float32, w, -HUGE_VAL);
+    memcpy(top, old, (size_t)x->vectors * sizeof *top);
+    if (!has_top)
         emit_rows(e, x, begin, count, 4, emit_score_row, top);
     for (int v = 0; v < x->vectors; v++) {
         LLVMValueRef place = at(e, x->top, (int64_t)v * w * 4);
-        if (is_plain(e->k))
+        if (has_top)
             top[v] = vector_load(e, place);
         else
             vector_store(e, top[v], place);
@@ -402,11 +389,17 @@ static void emit_key_block(kn_emitter *e, pieces *x, LLVMValueRef begin, LLVMVal
         LLVMValueRef f = vector_load(e, at(e, x->factors, (int64_t)v * w * 4));
         vector_store(e, kn_fma(e, vector_load(e, place), f, sum[v]), place);
     }
+}
+
+static void emit_key_block(kn_emitter *e, kn_attention_pieces *x, LLVMValueRef begin, LLVMValueRef count) {
+    LLVMValueRef old[4];
+    kn_attention_take_top(e, x, old);
+    emit_score_tiles(e, x, begin, count);
+    kn_attention_weigh(e, x, begin, count, old, is_plain(e->k));
     emit_value_tiles(e, x, begin, count);
 }
 
-/* result[q][c] = out[c][q] / sum[q] */
-static void emit_result(kn_emitter *e, pieces *x) {
+void kn_attention_result(kn_emitter *e, kn_attention_pieces *x) {
     kn_attention *a = &e->k->attention;
     int w = e->lanes;
     LLVMValueRef step = kn_size(e, a->result_step), width = kn_i64(e, a->width);
@@ -467,52 +460,97 @@ static void emit_result(kn_emitter *e, pieces *x) {
     kn_loop_end(e, &v, NULL);
 }
 
-static void emit_queries(kn_emitter *e, pieces *x, int vectors) {
+void kn_attention_begin(kn_emitter *e, const kn_attention_pieces *x) {
+    LLVMValueRef zero = LLVMConstNull(LLVMVectorType(e->unit->f32, (unsigned)e->lanes));
+    for (int v = 0; v < x->vectors; v++) {
+        vector_store(e, kn_float_constant(e, RT_float32, e->lanes, -HUGE_VAL), at(e, x->top, (int64_t)v * e->lanes * 4));
+        vector_store(e, zero, at(e, x->sum, (int64_t)v * e->lanes * 4));
+    }
+}
+
+LLVMValueRef kn_attention_end(kn_emitter *e, const kn_attention_pieces *x) {
+    const kn_kernel *k = e->k;
+    if (k->attention.ends < 0)
+        return kn_size(e, k->dims[k->attention.batch_count].size);
+    kn_loop loop;
+    LLVMValueRef from = kn_element(e, e->buffers[k->attention.ends], x->first, 8), end = kn_i64(e, 0);
+    kn_loop_begin(e, &loop, kn_i64(e, 0), x->left, 1, &end, 1);
+    LLVMValueRef seen = LLVMBuildLoad2(e->b, e->unit->i64, kn_element(e, from, loop.index, 8), "");
+    end = kn_max(e, loop.phis[0], seen);
+    kn_loop_end(e, &loop, &end);
+    return loop.exit_phis[0];
+}
+
+void kn_attention_fill(kn_emitter *e, const kn_attention_pieces *x, LLVMValueRef rows) {
+    kn_loop loop;
+    LLVMValueRef zero = LLVMConstNull(LLVMVectorType(e->unit->f32, (unsigned)e->lanes));
+    kn_loop_begin(e, &loop, kn_i64(e, 0), kn_mul(e, rows, kn_i64(e, x->vectors)), 1, NULL, 0);
+    vector_store(e, zero, kn_element(e, x->out, loop.index, e->lanes * 4));
+    kn_loop_end(e, &loop, NULL);
+}
+
+static void emit_queries(kn_emitter *e, kn_attention_pieces *x, int vectors) {
     kn_kernel *k = e->k;
-    const attention_plan *p = &x->plan;
+    const kn_attention_plan *p = &x->plan;
     x->vectors = vectors;
     x->row = (int64_t)vectors * e->lanes * 4;
     x->product = get_product(e->unit, p->rows, vectors);
-    emit_pack(e, x);
-    LLVMValueRef zero = LLVMConstNull(LLVMVectorType(e->unit->f32, (unsigned)e->lanes));
-    for (int v = 0; v < vectors; v++) {
-        vector_store(e, kn_float_constant(e, RT_float32, e->lanes, -HUGE_VAL),
-                     at(e, x->top, (int64_t)v * e->lanes * 4));
-        vector_store(e, zero, at(e, x->sum, (int64_t)v * e->lanes * 4));
-    }
-    kn_loop loop;
-    LLVMValueRef end = kn_size(e, k->dims[k->attention.batch_count].size);
-    if (k->attention.ends >= 0) { /* of the query that sees most */
-        LLVMValueRef from = kn_element(e, e->buffers[k->attention.ends], x->first, 8);
-        end = kn_i64(e, 0);
-        kn_loop_begin(e, &loop, kn_i64(e, 0), x->left, 1, &end, 1);
-        LLVMValueRef seen = LLVMBuildLoad2(e->b, e->unit->i64, kn_element(e, from, loop.index, 8), "");
-        end = kn_max(e, loop.phis[0], seen);
-        kn_loop_end(e, &loop, &end);
-        end = loop.exit_phis[0];
-    }
+    kn_attention_pack(e, x);
+    kn_attention_begin(e, x);
+    LLVMValueRef end = kn_attention_end(e, x);
     /* The first block of keys writes the sums; without any they are zero. */
     int64_t width = (k->attention.width + p->rows - 1) / p->rows * p->rows;
     LLVMValueRef is_empty = LLVMBuildICmp(e->b, LLVMIntSLE, end, kn_i64(e, 0), "");
-    LLVMValueRef fill = LLVMBuildSelect(e->b, is_empty, kn_i64(e, width * vectors), kn_i64(e, 0), "");
-    kn_loop_begin(e, &loop, kn_i64(e, 0), fill, 1, NULL, 0);
-    vector_store(e, zero, kn_element(e, x->out, loop.index, e->lanes * 4));
-    kn_loop_end(e, &loop, NULL);
+    kn_attention_fill(e, x, LLVMBuildSelect(e->b, is_empty, kn_i64(e, width), kn_i64(e, 0), ""));
+    kn_loop loop;
     kn_loop_begin(e, &loop, kn_i64(e, 0), end, p->block, NULL, 0);
-    emit_key_block(e, x, loop.index,
-                   kn_min(e, kn_sub(e, end, loop.index), kn_i64(e, p->block)));
+    emit_key_block(e, x, loop.index, kn_min(e, kn_sub(e, end, loop.index), kn_i64(e, p->block)));
     kn_loop_end(e, &loop, NULL);
-    emit_result(e, x);
+    kn_attention_result(e, x);
+}
+
+/* The item's queries; a last block of fewer takes as many vectors as it needs. */
+static void emit_item(kn_emitter *e, kn_attention_pieces *x) {
+    const kn_attention_plan *p = &x->plan;
+    LLVMContextRef c = e->unit->context;
+    rt_dim queries = e->k->dims[e->k->dim_count - 1].size;
+    LLVMBasicBlockRef done = LLVMAppendBasicBlockInContext(c, e->function, "");
+    bool is_known = rt_dim_is_constant(queries);
+    int64_t rest = is_known ? queries % p->queries : 0;
+    for (int vectors = 1; vectors < p->vectors; vectors++) {
+        if (is_known && (rest == 0 || (rest + e->lanes - 1) / e->lanes != vectors))
+            continue;
+        LLVMBasicBlockRef here = LLVMAppendBasicBlockInContext(c, e->function, "");
+        LLVMBasicBlockRef more = LLVMAppendBasicBlockInContext(c, e->function, "");
+        LLVMBuildCondBr(e->b, LLVMBuildICmp(e->b, LLVMIntSLE, x->left, kn_i64(e, vectors * e->lanes), ""), here, more);
+        LLVMPositionBuilderAtEnd(e->b, here);
+        emit_queries(e, x, vectors);
+        LLVMBuildBr(e->b, done);
+        LLVMPositionBuilderAtEnd(e->b, more);
+    }
+    emit_queries(e, x, p->vectors);
+    LLVMBuildBr(e->b, done);
+    LLVMPositionBuilderAtEnd(e->b, done);
+}
+
+/* An item of kn_emit_amx_attention, whose queries are more, by multiply-adds of float32. */
+static void emit_plain_item(kn_emitter *e, const kn_attention_pieces *item) {
+    kn_attention_pieces x = *item;
+    kn_loop part;
+    kn_loop_begin(e, &part, kn_i64(e, 0), item->left, x.plan.queries, NULL, 0);
+    x.first = kn_add(e, item->first, part.index);
+    x.left = kn_min(e, kn_sub(e, item->left, part.index), kn_i64(e, x.plan.queries));
+    emit_queries(e, &x, x.plan.vectors);
+    kn_loop_end(e, &part, NULL);
 }
 
 void kn_emit_attention(kn_emitter *e) {
     kn_kernel *k = e->k;
     kn_attention *a = &k->attention;
-    LLVMContextRef c = e->unit->context;
-    pieces x;
+    kn_attention_pieces x;
     memset(&x, 0, sizeof x);
     make_plan(k, e->unit->target, &x.plan);
-    const attention_plan *p = &x.plan;
+    const kn_attention_plan *p = &x.plan;
     int64_t row = p->queries * 4;
     x.packed = at(e, e->scratch, p->packed);
     x.scores = at(e, e->scratch, p->scores);
@@ -522,11 +560,14 @@ void kn_emit_attention(kn_emitter *e) {
     x.factors = at(e, e->scratch, p->state + 2 * row);
     x.square = at(e, e->scratch, p->square);
     rt_dim queries = k->dims[k->dim_count - 1].size;
+    if (p->amx.pairs)
+        kn_amx_begin(e, 16);
     kn_loop items;
     kn_loop_begin(e, &items, e->begin, e->end, 1, NULL, 0);
     LLVMValueRef blocks = kn_size(e, p->blocks), batch = LLVMBuildUDiv(e->b, items.index, blocks, "");
-    x.first = kn_mul(e, kn_sub(e, items.index, kn_mul(e, batch, blocks)), kn_i64(e, p->queries));
-    x.left = kn_min(e, kn_sub(e, kn_size(e, queries), x.first), kn_i64(e, p->queries));
+    LLVMValueRef block = kn_size(e, p->item_queries);
+    x.first = kn_mul(e, kn_sub(e, items.index, kn_mul(e, batch, blocks)), block);
+    x.left = kn_min(e, kn_sub(e, kn_size(e, queries), x.first), block);
     for (int d = a->batch_count - 1; d >= 0; d--) {
         LLVMValueRef size = kn_size(e, k->dims[d].size);
         LLVMValueRef quotient = d == 0 ? kn_i64(e, 0) : LLVMBuildUDiv(e->b, batch, size, "");
@@ -538,24 +579,16 @@ void kn_emit_attention(kn_emitter *e) {
     x.value = batch_address(e, &a->value);
     x.result = batch_address(e, &a->result);
     kn_prepare_bases(e, (1u << a->batch_count) - 1);
-    /* A last block of fewer queries takes as many vectors as it needs. */
-    LLVMBasicBlockRef done = LLVMAppendBasicBlockInContext(c, e->function, "");
-    bool is_known = rt_dim_is_constant(queries);
-    int64_t rest = is_known ? queries % p->queries : 0;
-    for (int vectors = 1; vectors < p->vectors; vectors++) {
-        if (is_known && (rest == 0 || (rest + e->lanes - 1) / e->lanes != vectors))
-            continue;
-        LLVMBasicBlockRef here = LLVMAppendBasicBlockInContext(c, e->function, "");
-        LLVMBasicBlockRef more = LLVMAppendBasicBlockInContext(c, e->function, "");
-        LLVMBuildCondBr(e->b, LLVMBuildICmp(e->b, LLVMIntSLE, x.left, kn_i64(e, vectors * e->lanes), ""),
-                        here, more);
-        LLVMPositionBuilderAtEnd(e->b, here);
-        emit_queries(e, &x, vectors);
-        LLVMBuildBr(e->b, done);
-        LLVMPositionBuilderAtEnd(e->b, more);
+    if (p->amx.pairs) { /* where nothing was infinite or NaN that is all */
+        kn_loop again;
+        LLVMValueRef failed = kn_emit_amx_attention(e, &x);
+        kn_loop_begin(e, &again, kn_i64(e, 0), failed, 1, NULL, 0);
+        emit_plain_item(e, &x);
+        kn_loop_end(e, &again, NULL);
+    } else {
+        emit_item(e, &x);
     }
-    emit_queries(e, &x, p->vectors);
-    LLVMBuildBr(e->b, done);
-    LLVMPositionBuilderAtEnd(e->b, done);
     kn_loop_end(e, &items, NULL);
+    if (p->amx.pairs)
+        kn_amx_end(e);
 }

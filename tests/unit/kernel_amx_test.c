@@ -1,4 +1,4 @@
-/* tests/unit/kernel_amx_test.c - products through tiles of bfloat16, beside those of the other levels that this
+/* tests/unit/kernel_amx_test.c - products and attention through tiles of bfloat16, beside those of the other levels that this
  * machine has: numbers of rows, ends of sums and columns within a step, sums in blocks, what is not finite. */
 #include <check.h>
 #include <stdlib.h>
@@ -100,6 +100,48 @@ START_TEST(not_finite) {
 }
 END_TEST
 
+START_TEST(attention) {
+    const char *text =
+        "func @forward(%q: float32[2,N,40], %k: float32[2,N,40], %v: float32[2,N,48]) -> float32[2,N,48] entry {\n"
+        "  %t = transpose.int(%k, 1, 2) : float32[2,40,N]\n"
+        "  %s = matmul(%q, %t) : float32[2,N,N]\n"
+        "  %u = mul.Scalar(%s, 0.1) : float32[2,N,N]\n"
+        "  %a = softmax.int(%u, -1, none) : float32[2,N,N]\n"
+        "  %o = matmul(%a, %v) : float32[2,N,48]\n"
+        "  return %o\n"
+        "}\n";
+    CHECK_ROWS(text, 1e-5, 1, 20, 32, 33, 64, 100, 257, 300);
+    /* Masks, queries stored apart, a result stored transposed. */
+    check_sizes("func @forward(%q: float32[2,70,3,64], %k: float32[2,3,300,64], %v: float32[2,3,300,32], "
+                "%m: bool[2,1,1,300], %b: float32[3,70,300]) -> float32[2,70,96] entry {\n"
+                "  %p = permute(%q, [0, 2, 1, 3]) : float32[2,3,70,64]\n"
+                "  %t = transpose.int(%k, -2, -1) : float32[2,3,64,300]\n"
+                "  %s = matmul(%p, %t) : float32[2,3,70,300]\n"
+                "  %u = div.Scalar(%s, 8.0) : float32[2,3,70,300]\n"
+                "  %w = where.ScalarOther(%m, %u, -inf) : float32[2,3,70,300]\n"
+                "  %x = add.Tensor(%w, %b, 1) : float32[2,3,70,300]\n"
+                "  %a = softmax.int(%x, -1, none) : float32[2,3,70,300]\n"
+                "  %o = matmul(%a, %v) : float32[2,3,70,32]\n"
+                "  %y = permute(%o, [0, 2, 1, 3]) : float32[2,70,3,32]\n"
+                "  %z = reshape(%y, [2, 70, 96]) : float32[2,70,96]\n"
+                "  return %z\n"
+                "}\n", 1e-5, NULL, 0);
+    /* Of three batches of values some hold infinities: their queries alone see them. */
+    check_sizes("func @forward(%q: float32[3,50,32], %k: float32[3,90,32], %y: float32[3,90,16]) -> float32[3,50,16] entry {\n"
+                "  %n = neg(%y) : float32[3,90,16]\n"
+                "  %e = add.Scalar(%n, 2.998, 1) : float32[3,90,16]\n"
+                "  %r = relu(%e) : float32[3,90,16]\n"
+                "  %v = reciprocal(%r) : float32[3,90,16]\n"
+                "  %t = transpose.int(%k, 1, 2) : float32[3,32,90]\n"
+                "  %s = matmul(%q, %t) : float32[3,50,90]\n"
+                "  %u = mul.Scalar(%s, 0.05) : float32[3,50,90]\n"
+                "  %a = softmax.int(%u, -1, none) : float32[3,50,90]\n"
+                "  %o = matmul(%a, %v) : float32[3,50,16]\n"
+                "  return %o\n"
+                "}\n", 1e-3, NULL, 0);
+}
+END_TEST
+
 int main(void) {
     Suite *suite = suite_create("kernels_amx");
     TCase *tc = tcase_create("products");
@@ -108,6 +150,7 @@ int main(void) {
     tcase_add_test(tc, sums_in_blocks);
     tcase_add_test(tc, two_inputs);
     tcase_add_test(tc, not_finite);
+    tcase_add_test(tc, attention);
     suite_add_tcase(suite, tc);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);
