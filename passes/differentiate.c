@@ -124,6 +124,7 @@ static ts_status differentiate(differ *d, bool *out_again) {
     ir_builder b = pass_before(m, op);
     ir_op *start = op->previous;
     differ_find_dependents(d);
+    differ_find_complex(d);
     TS_TRY(differ_check_writes(d, outputs, output_count));
     TS_TRY(differ_open(d, out_again));
     if (*out_again)

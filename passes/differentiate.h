@@ -24,6 +24,7 @@ typedef struct differ {
     ir_value_map *list_adjoints; /* list -> list of its gradients */
     const ts_str *fields; /* attributes that hold what depends on an input */
     size_t field_count, field_capacity;
+    bool has_complex;     /* the function makes complex tensors */
 } differ;
 
 /* What a formula is applied to. */
@@ -37,6 +38,14 @@ typedef struct differ_rule {
     bool *wanted; /* by operand */
     ir_value_map *adjoints;
 } differ_rule;
+
+/* ---- differentiate_complex.c ---- */
+/* Gives gradients to operands of r->op; out_done false where it has no such operator. */
+typedef ts_status (*differ_formula)(differ_rule *r, bool *out_done);
+void differ_find_complex(differ *d);
+bool differ_may_be_complex(const ir_op *op);
+/* formula, with conjugates where the operator is holomorphic. */
+ts_status differ_apply_complex(differ_rule *r, differ_formula formula, bool *out_done);
 
 /* ---- differentiate_depends.c ---- */
 bool differ_is_op(const ir_op *op, const char *name);

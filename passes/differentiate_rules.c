@@ -291,13 +291,14 @@ static ir_value *unary(differ_rule *r) {
     if (is_op(op, "rsqrt"))
         return MUL(CALL2("mul.Scalar", g, ir_build_float(r->b, -0.5)), MUL(y, MUL(y, y)));
     if (is_op(op, "abs"))
-        return MUL(g, CALL1("sign", x));
+        return MUL(g, CALL1(differ_may_be_complex(op) ? "sgn" : "sign", x));
     if (is_op(op, "clone") || is_op(op, "contiguous") || is_op(op, "requires_grad_") ||
         is_op(op, "alias"))
         return g;
     if (is_op(op, "triu") || is_op(op, "tril"))
         return CALL2(is_op(op, "triu") ? "triu" : "tril", g, op->operands[1]);
-    if (is_op(op, "to.dtype") && x->type->kind == IR_TENSOR && rt_dtype_is_float(x->type->dtype))
+    if (is_op(op, "to.dtype") && x->type->kind == IR_TENSOR &&
+        (rt_dtype_is_float(x->type->dtype) || rt_dtype_is_complex(x->type->dtype)))
         return CALL2("to.dtype", g, INT(x->type->dtype));
     return NULL;
 }
@@ -625,27 +626,9 @@ ts_status differ_open(differ *d, bool *out_any) {
     return NULL;
 }
 
-/* Complex gradients need conjugates, which these formulas lack. */
-static bool is_complex(const ir_op *op) {
-    for (size_t i = 0; i < op->operand_count; i++)
-        if (op->operands[i]->type->kind == IR_TENSOR && rt_dtype_is_complex(op->operands[i]->type->dtype))
-            return true;
-    return op->result_count && op->results[0]->type->kind == IR_TENSOR &&
-           rt_dtype_is_complex(op->results[0]->type->dtype);
-}
-
-ts_status differ_apply(differ_rule *r, bool *out_done) {
+static ts_status apply_formula(differ_rule *r, bool *out_done) {
     ir_op *op = r->op;
     bool known;
-    *out_done = true;
-    if (op->opcode == IR_OP_CAST || op->opcode == IR_OP_CHECK_CAST) {
-        *out_done = r->g != NULL;
-        differ_add(r, op->operands[0], r->g);
-        return NULL;
-    }
-    *out_done = op->opcode == IR_OP_CORE && !is_complex(op);
-    if (!*out_done)
-        return NULL;
     if (!r->g) {
         TS_TRY(apply_library(r, out_done));
         return NULL;
@@ -674,4 +657,19 @@ ts_status differ_apply(differ_rule *r, bool *out_done) {
     }
     *out_done = g != NULL;
     return NULL;
+}
+
+ts_status differ_apply(differ_rule *r, bool *out_done) {
+    ir_op *op = r->op;
+    *out_done = true;
+    if (op->opcode == IR_OP_CAST || op->opcode == IR_OP_CHECK_CAST) {
+        *out_done = r->g != NULL;
+        differ_add(r, op->operands[0], r->g);
+        return NULL;
+    }
+    *out_done = op->opcode == IR_OP_CORE;
+    if (!*out_done)
+        return NULL;
+    return differ_may_be_complex(op) ? differ_apply_complex(r, apply_formula, out_done)
+                                           : apply_formula(r, out_done);
 }

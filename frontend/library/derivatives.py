@@ -27,6 +27,13 @@ def _unused_input(allow_unused: bool) -> None:
                            "Set allow_unused=True if this is the desired behavior.")
 
 
+def _real_gradient(grad: Tensor) -> Tensor:
+    if torch.is_complex(grad):
+        raise NotImplementedError("the derivative of an operator between complex tensors whose dtype is known only at run time is "
+                                  "not supported yet: declare the dtypes of the inputs")
+    return grad
+
+
 def _zero_of(value: Optional[Tensor]) -> Tensor:
     if value is None:
         return torch.zeros([])
@@ -493,8 +500,57 @@ def d_masked_fill__Tensor(grad: Tensor, self: Tensor, mask: Tensor) -> Tuple[Ten
     return own, torch.sum(torch.masked_fill(grad, torch.logical_not(mask), 0))
 
 
-def d_angle(grad: Tensor) -> Tensor:
-    return torch.zeros_like(grad)
+def d_angle(grad: Tensor, self: Tensor) -> Tensor:
+    if not torch.is_complex(self):
+        return torch.zeros_like(grad)
+    x, y = torch.real(self), torch.imag(self)
+    square = x * x + y * y
+    none = torch.eq(square, 0)
+    return torch.complex(torch.masked_fill(-grad * y / square, none, 0), torch.masked_fill(grad * x / square, none, 0))
+
+
+def d_sgn(grad: Tensor, self: Tensor, result: Tensor) -> Tensor:
+    if not torch.is_complex(self):
+        return torch.zeros_like(grad)
+    size = torch.abs(self)
+    own = (grad - torch.real(grad / torch.where(torch.eq(result, 0), torch.ones_like(result), result)) * result) / size
+    return torch.where(torch.eq(size, 0), torch.zeros_like(own), own)
+
+
+# ---- parts of complex numbers: the gradient of x + iy is that of x and i times that of y ----
+
+def d_real(grad: Tensor, self: Tensor) -> Tensor:
+    return torch.complex(grad, torch.zeros_like(grad)) if torch.is_complex(self) else grad
+
+
+def d_imag(grad: Tensor) -> Tensor:
+    return torch.complex(torch.zeros_like(grad), grad)
+
+
+def d_complex(grad: Tensor, real: Tensor, imag: Tensor) -> Tuple[Tensor, Tensor]:
+    return torch.sum_to_size(torch.real(grad), torch.size(real)), torch.sum_to_size(torch.imag(grad), torch.size(imag))
+
+
+def d_polar(grad: Tensor, abs: Tensor, angle: Tensor) -> Tuple[Tensor, Tensor]:
+    c, s = torch.cos(angle), torch.sin(angle)
+    x, y = torch.real(grad), torch.imag(grad)
+    return torch.sum_to_size(x * c + y * s, torch.size(abs)), torch.sum_to_size(abs * (y * c - x * s), torch.size(angle))
+
+
+def d_view_as_real(grad: Tensor) -> Tensor:
+    return torch.view_as_complex(torch.contiguous(grad))
+
+
+def d_view_as_complex(grad: Tensor) -> Tensor:
+    return torch.view_as_real(torch.resolve_conj(grad))
+
+
+def d_conj(grad: Tensor) -> Tensor:
+    return torch.conj_physical(grad)
+
+
+def d_fft_c2c(grad: Tensor, dim: List[int], normalization: int, forward: bool) -> Tensor:
+    return torch._fft_c2c(grad, dim, normalization, not forward)
 
 
 def d_clamp__Tensor(grad: Tensor, self: Tensor, min: Optional[Tensor], max: Optional[Tensor]) -> Tuple[Tensor, Tensor, Tensor]:

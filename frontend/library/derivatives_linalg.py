@@ -1,4 +1,5 @@
-"""Derivatives of linear algebra; see derivatives.py for the form. Real matrices: the pass refuses complex ones.
+"""Derivatives of linear algebra; see derivatives.py for the form. Formulas are those of real matrices; rows of
+COMPLEX in passes/derivatives.def say which hold for complex ones, and how.
 
 Formulas: Giles, Collected Matrix Derivative Results for Forward and Reverse Mode Algorithmic Differentiation (2008), with those of
 PyTorch (torch/csrc/autograd/FunctionsManual.cpp) for factors whose signs or vectors are free."""
