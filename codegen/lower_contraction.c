@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "runtime/base/checked.h"
 #include "runtime/values/tensor.h"
 
 #define K l->k
@@ -101,20 +102,26 @@ static ts_status set_right(lowering *l, ir_value *v, bool is_transposed) {
         if (s.rank < 2)
             return lw_unsupported(l, "a vector operand");
         int r = s.rank;
+        int64_t counts[IR_STRIDED_MAX_RANK];
         m.inner = m.k > 0 ? m.k : 1;
         m.inner_stride = s.strides[is_transposed ? r - 1 : r - 2];
         m.n_stride = s.strides[is_transposed ? r - 2 : r - 1];
         m.n = s.sizes[is_transposed ? r - 2 : r - 1];
-        for (int d = 0; d < r - 2; d++)
-            m.count *= s.sizes[d];
-        if (m.count > 4096)
-            return lw_unsupported(l, "too many constant matrices");
+        if (!rt_dim_is_constant(m.n) || !rt_dim_is_constant(m.inner))
+            return lw_unsupported(l, "a constant matrix expanded to a size known at run time");
+        for (int d = 0; d < r - 2; d++) {
+            /* Of an expanded constant one matrix serves all, however many the run makes of it. */
+            int64_t distinct = s.strides[d] == 0 ? 1 : s.sizes[d];
+            if (distinct < 0 || !ts_mul_i64(m.count, distinct, &m.count) || m.count > 4096)
+                return lw_unsupported(l, "too many constant matrices");
+            counts[d] = distinct;
+        }
         int64_t *offsets = ts_arena_array(l->unit->arena, (size_t)m.count + 1, sizeof *offsets);
         for (int64_t i = 0; i < m.count; i++) {
             int64_t from = s.offset, rest = i;
             for (int d = r - 3; d >= 0; d--) {
-                from += rest % s.sizes[d] * s.strides[d];
-                rest /= s.sizes[d];
+                from += rest % counts[d] * s.strides[d];
+                rest /= counts[d];
             }
             offsets[i] = from;
         }
@@ -124,8 +131,8 @@ static ts_status set_right(lowering *l, ir_value *v, bool is_transposed) {
         dense.offset = 0;
         int64_t stride = each;
         for (int d = r - 3; d >= 0; d--) {
-            dense.strides[d] = stride;
-            stride *= s.sizes[d];
+            dense.strides[d] = counts[d] == 1 ? 0 : stride;
+            stride *= counts[d];
         }
         return batch_strides(l, &dense, batch, &c->right) ? NULL : lw_unsupported(l, "batch sizes");
     }

@@ -208,6 +208,27 @@ def whole_numbers(here):
     check("whole numbers of operators", got == [-7, -7, -7, 1, -3, -2, -2, -2], str(got))
 
 
+def expanded_constants(here):
+    """A product with a constant that is expanded to a size known at run time: one matrix serves all."""
+    with open(here("expanded.py"), "w") as f:
+        f.write("import torch\nfrom torch import Tensor\n\n\ndef f(x: Tensor):\n    n = x.size(0)\n"
+                "    rows = torch.matmul(x, torch.eye(2).expand(n, 2, 2).contiguous())\n"
+                "    some = torch.matmul(x, torch.tensor([[[[0.0], [1.0]]], [[[2.0], [3.0]]]]).expand(2, n, 2, 1).contiguous())\n"
+                "    wide = torch.matmul(torch.ones(3, 2), torch.tensor([[0.0], [1.0]]).expand(2, n).contiguous())\n"
+                "    return rows.sum(1).flatten(), some.sum((1, 2, 3)), wide.sum(0)\n")
+    expect("compile expanded", run(TSC, here("expanded.py"), "--entry", "f", "--input", "x:float32[N,3,2]", "-o", here("expanded.tsm")), 0)
+    safetensors(here("expanded.st"), [("x", [2, 3, 2], [float(v) for v in range(12)])])
+    expect("run expanded", run(TSRUN, here("expanded.tsm"), "--inputs", here("expanded.st"), "--output", here("expanded.out")), 0)
+    data = open(here("expanded.out"), "rb").read()
+    start = 8 + struct.unpack("<Q", data[:8])[0]
+    header = json.loads(data[8:start])
+    got = []
+    for name in ("out0", "out1", "out2"):
+        begin, end = header[name]["data_offsets"]
+        got.append(list(struct.unpack("<%df" % ((end - begin) // 4), data[start + begin:start + end])))
+    check("expanded constants", got == [[6, 9, 24, 27], [36, 168], [3, 3]], str(got))
+
+
 def main(folder):
     here = lambda name: os.path.join(folder, name)
     script = here("add.py")
@@ -380,6 +401,7 @@ def main(folder):
     precision(here)
     needs(here)
     little_memory(here)
+    expanded_constants(here)
     whole_numbers(here)
     check("no temporaries", not [n for n in os.listdir(folder) if ".tmp." in n])
 
