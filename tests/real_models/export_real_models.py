@@ -8,7 +8,8 @@ inputs.safetensors, outputs.safetensors (of the eager module) and meta.json (the
 --float64 also runs the eager module in float64 and says how far that is away: what a result can be trusted to.
 
 The catalogue_*.py beside this list the models: a row is name -> function giving (module, arguments[, options]);
-options: trace=True, check=False (a trace that must not be compared with another run by PyTorch itself), entry name."""
+options: trace=True; scripted_result=True where scripting shapes the result differently; perturb=False for a
+module that makes its own weights; tolerance."""
 import copy
 import fnmatch
 import json
@@ -31,16 +32,66 @@ CATALOGUES = {"torchvision": catalogue_torchvision, "timm": catalogue_timm, "tra
 
 
 def perturb(module):
-    """What initialisers leave constant (normalisation, layer scales, zero biases) becomes random, so that no branch
-    of a model is multiplied by zero."""
+    """Makes every branch of a model weigh in its result, so that an error anywhere shows. What initialisers leave constant
+    (normalisation, layer scales of 1e-6, gates of zero, zero biases) becomes random, and weights below 0.7/sqrt(inputs)
+    get a spread that keeps signals alive: heads scaled by 0.001 would leave a bias alone as the result, and a spread
+    of 0.02 in a small network makes every attention uniform."""
     generator = torch.Generator().manual_seed(7)
     with torch.no_grad():
         for name, value in list(module.named_parameters()) + list(module.named_buffers()):
             running = name.endswith(("running_mean", "running_var"))
-            if not value.is_floating_point() or value.numel() < 2 or not (isinstance(value, torch.nn.Parameter) or running):
+            if not value.is_floating_point() or value.numel() == 0 or not (isinstance(value, torch.nn.Parameter) or running):
                 continue
-            if bool((value == value.flatten()[0]).all()):
+            spread = float(value.std(unbiased=False)) if value.dim() > 1 else 0.0
+            inputs = value.numel() // value.shape[0] if value.dim() > 1 else 1
+            if bool((value == value.flatten()[0]).all()) or float(value.abs().max()) < 1e-3:
                 value.add_(0.1 * torch.randn(value.shape, generator=generator))
+            elif inputs > 1 and 0 < spread < 0.7 / inputs ** 0.5:
+                value.mul_((1.4 if value.dim() > 2 else 1.0) / (inputs ** 0.5 * spread))
+            elif value.dim() == 1 and name.endswith("weight") and float(value.abs().max()) < 0.2:
+                value.add_(1)                   # a norm whose initialiser took it for a layer
+
+
+def calibrate(module, arguments):
+    """Gives batch norms the spread of what the arguments make of them, as training would, so that signals neither vanish
+    nor explode. Means stay: without them what is pooled at the end would be the rounding of a zero."""
+    def observe(layer, inputs):
+        x = inputs[0].transpose(0, 1).flatten(1)
+        if layer.running_var is not None:       # few samples: no channel below the spread of all
+            layer.running_var.copy_(x.var(1, unbiased=False) + x.var(unbiased=False) + 1e-6)
+
+    hooks = [m.register_forward_pre_hook(observe) for m in module.modules() if isinstance(m, torch.nn.modules.batchnorm._BatchNorm)]
+    if hooks:
+        with torch.no_grad():
+            module(*copy.deepcopy(arguments))
+    for hook in hooks:
+        hook.remove()
+
+
+def moved(arguments):
+    """The same arguments in another order of their last dimension: what a result should not be blind to."""
+    if isinstance(arguments, torch.Tensor):
+        return arguments.flip(-1) if arguments.dim() > 1 else arguments
+    if isinstance(arguments, (list, tuple)):
+        return type(arguments)(moved(a) for a in arguments)
+    return arguments
+
+
+def sensitivity(module, arguments, result):
+    """How far other arguments move the result, of its largest magnitude; 1 where they cannot be used."""
+    try:
+        other = leaves(module(*moved(copy.deepcopy(arguments))))
+    except Exception:
+        return 1.0
+    change = 0.0
+    for a, b in zip(leaves(result), other):
+        if a.shape != b.shape:
+            return 1.0
+        if a.numel() and (a.is_floating_point() or a.is_complex()):
+            change = max(change, float((a - b).abs().max() / a.abs().max().clamp_min(1e-30)))
+        elif not torch.equal(a, b):
+            return 1.0
+    return change
 
 
 def tree(value, prefix, tensors):
@@ -94,6 +145,7 @@ def export(library, name, build, folder, float64):
         module.eval()
         if options.get("perturb", True):
             perturb(module)
+            calibrate(module, arguments)
     with torch.no_grad():
         torch.manual_seed(1)
         result = module(*copy.deepcopy(arguments))
@@ -112,6 +164,10 @@ def export(library, name, build, folder, float64):
     for t in leaves(result):
         if t.numel() == 0 or t.is_floating_point() and not (bool(t.isfinite().any()) and float(t.abs().max()) > 0):
             raise ValueError("an empty result, zeros or NaN say nothing")
+    with torch.no_grad():
+        torch.manual_seed(1)
+        if sensitivity(module, arguments, result) < 1e-2:
+            raise ValueError("the result hardly depends on the arguments")
     target = os.path.join(folder, name)
     os.makedirs(target, exist_ok=True)
     torch.jit.save(program, os.path.join(target, "model.pt"))
