@@ -416,7 +416,7 @@ em em_unary(emitter *E, const ast_node *node) {
         return em_value(em_condition_ir(E, &c));
     }
     if (node->op == AST_NEG && node->left->kind == AST_INT) {
-        if (!node->left->is_big)
+        if (!node->left->is_big && node->left->integer != INT64_MIN)
             return em_value(ir_build_int(&E->b, -node->left->integer));
         if (ts_str_is(node->left->text, "9223372036854775808"))
             return em_value(ir_build_int(&E->b, INT64_MIN));

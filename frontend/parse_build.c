@@ -108,6 +108,87 @@ static ast_node *flatten(fe_parser *p, ast_node *binary) {
     return fe_node_seal(p, chain);
 }
 
+/* ---- 2**63 - 1, -2**63: parts that are beyond 64 bits, a whole that is not ---- */
+
+typedef struct wide {
+    uint64_t magnitude;
+    bool is_negative;
+    bool exceeds; /* it, or what it is made of, is no int64 */
+} wide;
+
+static wide wide_make(uint64_t magnitude, bool is_negative, bool exceeds) {
+    bool fits = magnitude <= (uint64_t)INT64_MAX + (is_negative ? 1u : 0u);
+    return (wide){magnitude, is_negative && magnitude, exceeds || !fits};
+}
+
+static bool wide_multiply(wide a, wide b, wide *out) {
+    if (b.magnitude && a.magnitude > UINT64_MAX / b.magnitude)
+        return false;
+    *out = wide_make(a.magnitude * b.magnitude, a.is_negative != b.is_negative, a.exceeds || b.exceeds);
+    return true;
+}
+
+static bool wide_add(wide a, wide b, wide *out) {
+    bool exceeds = a.exceeds || b.exceeds;
+    if (a.is_negative != b.is_negative) {
+        bool a_is_more = a.magnitude > b.magnitude;
+        *out = wide_make(a_is_more ? a.magnitude - b.magnitude : b.magnitude - a.magnitude,
+                         a_is_more ? a.is_negative : b.is_negative, exceeds);
+        return true;
+    }
+    if (a.magnitude > UINT64_MAX - b.magnitude)
+        return false;
+    *out = wide_make(a.magnitude + b.magnitude, a.is_negative, exceeds);
+    return true;
+}
+
+static bool wide_power(wide a, wide b, wide *out) {
+    if (b.is_negative || b.magnitude > 64)
+        return false;
+    *out = wide_make(1, false, a.exceeds || b.exceeds);
+    for (uint64_t i = 0; i < b.magnitude; i++)
+        if (!wide_multiply(*out, a, out))
+            return false;
+    return true;
+}
+
+/* The value of an expression of int literals; false: it is another, or beyond 64 bits and a sign. */
+static bool wide_of(const ast_node *n, wide *out) {
+    wide a, b;
+    switch (n->kind) {
+    case AST_INT:
+        if (n->is_big)
+            return false;
+        *out = wide_make(n->integer < 0 ? 0 - (uint64_t)n->integer : (uint64_t)n->integer, n->integer < 0, false);
+        return true;
+    case AST_UNARY:
+        if (n->op != AST_NEG || !wide_of(n->left, &a))
+            return false;
+        *out = wide_make(a.magnitude, !a.is_negative, a.exceeds);
+        return true;
+    case AST_BINARY:
+        if (!wide_of(n->left, &a) || !wide_of(n->right, &b))
+            return false;
+        b.is_negative = n->op == AST_SUB ? !b.is_negative : b.is_negative;
+        if (n->op == AST_ADD || n->op == AST_SUB)
+            return wide_add(a, b, out);
+        if (n->op == AST_LSHIFT)
+            return !b.is_negative && wide_power((wide){.magnitude = 2}, b, &b) && wide_multiply(a, b, out);
+        return n->op == AST_MUL ? wide_multiply(a, b, out) : n->op == AST_POW && wide_power(a, b, out);
+    default: return false;
+    }
+}
+
+static ast_node *narrowed(fe_parser *p, ast_node *node) {
+    wide w;
+    if (!wide_of(node, &w) || !w.exceeds || w.magnitude > (uint64_t)INT64_MAX + (w.is_negative ? 1u : 0u))
+        return node;
+    ast_node *made = fe_node_make(p, AST_INT, node_span(node));
+    made->integer = w.is_negative ? -1 - (int64_t)(w.magnitude - 1) : (int64_t)w.magnitude;
+    made->text = ts_arena_format(p->arena, "%lld", (long long)made->integer);
+    return fe_node_seal(p, made);
+}
+
 ast_node *fe_build_binary(fe_parser *p, ast_operator op, ast_node *left, ast_node *right,
                           fe_span span) {
     if (left->kind == AST_BINARY && left->depth > AST_CHAIN_TERMS) {
@@ -127,7 +208,7 @@ ast_node *fe_build_binary(fe_parser *p, ast_operator op, ast_node *left, ast_nod
     node->op = op;
     node->left = left;
     node->right = right;
-    return fe_node_seal(p, node);
+    return narrowed(p, fe_node_seal(p, node));
 }
 
 ast_node *fe_build_unary(fe_parser *p, ast_operator op, ast_node *operand, fe_span span) {
@@ -142,7 +223,7 @@ ast_node *fe_build_unary(fe_parser *p, ast_operator op, ast_node *operand, fe_sp
     ast_node *node = fe_node_make(p, AST_UNARY, span);
     node->op = op;
     node->left = operand;
-    return fe_node_seal(p, node);
+    return narrowed(p, fe_node_seal(p, node));
 }
 
 ast_node *fe_build_boolop(fe_parser *p, ast_operator op, ast_node *left, ast_node *right,
