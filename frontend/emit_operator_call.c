@@ -333,9 +333,12 @@ em em_operator(emitter *E, ts_str name, em_arguments *args, const ast_node *node
             node->source && !node->source->is_archive)
             made.value->type = ir_type_meant(E->m, RT_MEANING_DTYPE);
         made.is_tuple = made.is_tuple || (made.kind == EM_VALUE && gives_tuple(name, made.value->type, node));
+        bool of_archive = made.kind == EM_VALUE && node && node->source && node->source->is_archive;
+        if (of_archive && args->count == 1 && (ts_str_is(name, "prim_dtype") || ts_str_is(name, "prim_layout")) &&
+            made.value->type->kind == IR_INT)
+            made.value->type = ir_type_meant(E->m, ts_str_is(name, "prim_dtype") ? RT_MEANING_DTYPE : RT_MEANING_LAYOUT);
         /* An archive has no other spelling of x.shape; [x.size(0)] and list(x.shape) are told apart there, too. */
-        made.is_size = made.is_size || (made.kind == EM_VALUE && node && node->source && node->source->is_archive &&
-                                        args->count && ((ts_str_is(name, "size") && args->count == 1) ||
+        made.is_size = made.is_size || (of_archive && args->count && ((ts_str_is(name, "size") && args->count == 1) ||
                                                         (ts_str_is(name, "slice") && args->items[0].v.is_size)));
         return made;
     }

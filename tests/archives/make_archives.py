@@ -394,7 +394,7 @@ def texts(k):
     if k == 0:
         raise KeyError("x")
     size = torch.zeros(2, k).shape
-    return "%(a)d and %(b)4s" % {"a": k, "b": 2}, "{} {}".format(size, [size])
+    return "%(a)d and %(b)4s" % {"a": k, "b": 2}, "{} {} {}".format(size, [size], [torch.float32])
 
 
 def odd():
@@ -453,8 +453,8 @@ def odd():
                                      nn.functional.gelu(i.float())), [(i,)], version=version)
     by_hand("python_texts", HEAD + "  training : bool\n  def forward(self: __torch__.M,\n    k: int) -> Tuple[str, str]:\n"
             "    if torch.eq(k, 0):\n      ops.prim.RaiseException(\"x\", \"builtins.KeyError\")\n    else:\n      pass\n"
-            "    s = torch.size(torch.zeros([2, k]))\n"
-            "    return (torch.percentFormat(\"%(a)d and %(b)4s\", {\"a\": k, \"b\": 2}), torch.format(\"{} {}\", s, [s]))\n",
+            "    z = torch.zeros([2, k])\n    s = torch.size(z)\n"
+            "    return (torch.percentFormat(\"%(a)d and %(b)4s\", {\"a\": k, \"b\": 2}), torch.format(\"{} {} {}\", s, [s], [ops.prim.dtype(z)]))\n",
             [("training", b"\x89")], [], lambda entry, args: texts(*args), [(3,), (0,)])
     net = torch.jit.script(nn.Sequential(nn.Conv2d(1, 1, 3), nn.ReLU()).eval())
     refuse("refused_optimized", ".pt", torch.jit.optimize_for_inference(net).save, "optimize_for_inference")
