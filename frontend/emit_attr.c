@@ -544,6 +544,7 @@ static bool find_attribute(emitter *E, em object, ts_str name, const ast_node *n
 
 em em_attribute_of(emitter *E, em object, ts_str name, const ast_node *node, bool quiet) {
     em out = em_error();
+    object = quiet ? object : em_tensor_part(E, object);
     if (find_attribute(E, object, name, node, &out))
         return out;
     if (quiet)

@@ -325,6 +325,8 @@ static em python_builtin(emitter *E, ts_str name, em_arguments *args, const ast_
         ir_value *v = em_argument_ir(E, args, 0, node);
         if (v && em_class_has_method(v->type, "__abs__"))
             return em_call_method0(E, v, "__abs__", NULL, 0, node);
+        if (v && em_is_number_or_tensor(em_value(v)))
+            return em_unary_by_part(E, v, true, node);
         return em_value(v ? em_op(E, v->type->kind == IR_TENSOR ? "abs" : "prim_abs", node, 1, v) : NULL);
     }
     if (IS("min") || IS("max"))

@@ -330,6 +330,8 @@ ir_value *em_format_value(emitter *E, em v, ir_value *spec, const ast_node *node
 ir_value *em_format_default(emitter *E, em v, const ast_node *node) {
     if (v.kind == EM_VALUE && v.value && em_class_has_method(v.value->type, "__format__"))
         return em_format_value(E, v, ir_build_str(&E->b, (ts_str){"", 0}), node);
+    if (em_is_number_or_tensor(v)) /* a 0-d tensor as its number */
+        return em_row(E, "prim_format_spec", node, 2, v.value, ir_build_str(&E->b, (ts_str){"", 0}));
     return em_to_str(E, v, node);
 }
 

@@ -591,6 +591,7 @@ em em_subscript(emitter *E, const ast_node *node) {
     em object = em_expression(E, node->left, NULL);
     if (object.kind == EM_ERROR)
         return object;
+    object = em_tensor_part(E, object);
     index_list ix = parse_index(E, node->right);
     em_place(E, node);
     return get_item(E, object, &ix, node);

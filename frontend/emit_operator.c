@@ -293,6 +293,8 @@ em em_binary(emitter *E, ast_operator op, em a, em b, bool in_place, const ast_n
         a = em_value(em_ir(E, a, node, NULL));
     if (b.kind == EM_BINDING && b.binding->kind == FE_VALUE)
         b = em_value(em_ir(E, b, node, NULL));
+    if (em_is_number_or_tensor(a) || em_is_number_or_tensor(b))
+        return em_binary_by_part(E, op, a, b, in_place, node);
     if (op == AST_ADD && em_is_script(node) && adds_list_and_tuple(a, b, in_place, node))
         return kinds_refused(E, is_tuple(a) || stands_for_tuple(a), node);
     if (op == AST_ADD && is_tuple(a) && is_tuple(b))
@@ -425,6 +427,10 @@ em em_unary(emitter *E, const ast_node *node) {
     if (!v)
         return em_error();
     em_place(E, node);
+    return em_is_number_or_tensor(em_value(v)) ? em_unary_by_part(E, v, false, node) : em_unary_of(E, v, node);
+}
+
+em em_unary_of(emitter *E, ir_value *v, const ast_node *node) {
     double f;
     if (node->op == AST_NEG && v->type->kind == IR_FLOAT && ir_const_double(v, &f))
         return em_value(ir_build_float(&E->b, -f));
@@ -627,6 +633,8 @@ ir_value *em_compare_two(emitter *E, ast_operator op, em a, em b, const ast_node
     }
     if (op == AST_IS || op == AST_IS_NOT)
         return identity(E, op, a, b, node);
+    if (em_is_number_or_tensor(a) || em_is_number_or_tensor(b))
+        return em_compare_by_part(E, op, a, b, node);
     if ((a.kind == EM_BINDING && a.binding->kind != FE_VALUE) ||
         (b.kind == EM_BINDING && b.binding->kind != FE_VALUE))
         return identity(E, op, a, b, node);

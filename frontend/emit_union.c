@@ -32,6 +32,61 @@ static em each_part(emitter *E, ir_value *v, em_part_action action, const void *
     return (a || raises) && (b || raises_too) && r ? em_value(r) : em_error();
 }
 
+/* total = 0, then total = total + tensor in a loop: a number or a tensor. */
+bool em_is_number_or_tensor(em v) {
+    const ir_type *t = v.kind == EM_VALUE && v.value ? v.value->type : NULL;
+    bool has_tensor = false, has_number = false;
+    for (size_t i = 0; t && t->kind == IR_UNION && i < t->arg_count; i++) {
+        has_tensor = has_tensor || t->args[i]->kind == IR_TENSOR;
+        has_number = has_number || em_is_number(t->args[i]);
+        if (t->args[i]->kind != IR_TENSOR && !em_is_number(t->args[i]))
+            return false;
+    }
+    return has_tensor && has_number;
+}
+
+typedef struct operation {
+    ast_operator op;
+    em other;
+    bool is_right, in_place, compares; /* is_right: the value is the operand on the right */
+} operation;
+
+static em operate_on_part(emitter *E, ir_value *part, const void *context, const ast_node *node) {
+    const operation *o = context;
+    em a = o->is_right ? o->other : em_value(part), b = o->is_right ? em_value(part) : o->other;
+    return o->compares ? em_value(em_compare_two(E, o->op, a, b, node)) : em_binary(E, o->op, a, b, o->in_place, node);
+}
+
+em em_binary_by_part(emitter *E, ast_operator op, em a, em b, bool in_place, const ast_node *node) {
+    a = op == AST_MATMUL ? em_tensor_part(E, a) : a;
+    b = op == AST_MATMUL ? em_tensor_part(E, b) : b;
+    bool is_right = !em_is_number_or_tensor(a);
+    if (is_right && !em_is_number_or_tensor(b))
+        return em_binary(E, op, a, b, in_place, node);
+    operation o = {.op = op, .other = is_right ? a : b, .is_right = is_right, .in_place = in_place};
+    return each_part(E, is_right ? b.value : a.value, operate_on_part, &o, node);
+}
+
+ir_value *em_compare_by_part(emitter *E, ast_operator op, em a, em b, const ast_node *node) {
+    bool is_right = !em_is_number_or_tensor(a);
+    operation o = {.op = op, .other = is_right ? a : b, .is_right = is_right, .compares = true};
+    return em_ir(E, each_part(E, is_right ? b.value : a.value, operate_on_part, &o, node), node, NULL);
+}
+
+static em unary_of_part(emitter *E, ir_value *part, const void *context, const ast_node *node) {
+    if (!context)
+        return em_unary_of(E, part, node);
+    return em_value(em_op(E, part->type->kind == IR_TENSOR ? "abs" : "prim_abs", node, 1, part));
+}
+
+em em_unary_by_part(emitter *E, ir_value *v, bool is_abs, const ast_node *node) {
+    return each_part(E, v, unary_of_part, is_abs ? "abs" : NULL, node);
+}
+
+em em_tensor_part(emitter *E, em v) {
+    return em_is_number_or_tensor(v) ? em_value(em_check_cast(E, v.value, ir_type_any_tensor(E->m))) : v;
+}
+
 /* What the parts share is made once, before the choice. */
 static void evaluate_once(emitter *E, em_arguments *args, const ast_node *node) {
     for (size_t i = 0; i < args->count; i++)
