@@ -69,9 +69,10 @@ def calibrate(module, arguments):
 
 
 def moved(arguments):
-    """The same arguments in another order of their last dimension: what a result should not be blind to."""
+    """The same arguments in another order of their last dimension, and halved: what a result should not be blind to."""
     if isinstance(arguments, torch.Tensor):
-        return arguments.flip(-1) if arguments.dim() > 1 else arguments
+        moved = arguments.flip(-1) if arguments.dim() > 1 else arguments
+        return 0.5 * moved if moved.is_floating_point() else moved
     if isinstance(arguments, (list, tuple)):
         return type(arguments)(moved(a) for a in arguments)
     return arguments
