@@ -341,6 +341,11 @@ static void make_plan(kn_kernel *k, const cg_target_info *target, kn_plan *p) {
         return;
     }
     const kn_contraction *c = &k->contraction;
+    int64_t panels = (k->dims[c->batch_count + 1].size + KN_PANEL - 1) / KN_PANEL;
+    if (p->amx_joins && p->groups > 1) { /* one row of an unknown number takes up to 8 panels at once */
+        p->group = balanced_group(panels, p->group, rt_dim_is_constant(k->dims[c->batch_count].size) ? p->panels : 8);
+        p->groups = (panels + p->group - 1) / p->group;
+    }
     rt_dim items = kn_dim_mul(k, p->blocks, p->groups);
     for (int d = 0; d < c->batch_count; d++)
         items = kn_dim_mul(k, items, k->dims[d].size);
