@@ -81,7 +81,7 @@ bool kn_plan_amx(const kn_kernel *k, const cg_target_info *target, kn_plan *p) {
         !rt_dim_is_constant(c->left.strides[c->batch_count]))
         return false;
     int64_t used = c->k * columns, taken = ceil_div(c->k, AMX_STEP) * AMX_STEP * ceil_div(columns, AMX_STEP) * AMX_STEP;
-    if (used * 8 < taken * 5 || (rt_dim_is_constant(rows) && rows <= KN_AMX_FEW_ROWS))
+    if (used == 0 || used * 8 < taken * 5 || (rt_dim_is_constant(rows) && rows <= KN_AMX_FEW_ROWS))
         return false;
     /* Splitting what is used few times costs more than it saves, and small products wait for what was split last. */
     if (rt_dim_is_constant(rows) && rows < 96 && columns < 96)

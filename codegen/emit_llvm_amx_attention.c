@@ -38,7 +38,7 @@ static layout layout_of(const kn_attention *a, int64_t pairs) {
                  {&l.lines, l.width_pairs * 32 * KEYS * 4},
                  {&l.values, l.width_pairs * (KEY_STEPS * AMX_STEP_BYTES + 128)},
                  {&l.flags, AMX_FLAG_BYTES},
-                 {&l.ends, 64},
+                 {&l.ends, pairs * 8},
                  {&l.queries, pairs * l.query_bytes},
                  {&l.out, pairs * l.out_bytes},
                  {&l.state, pairs * 3 * ROW}};

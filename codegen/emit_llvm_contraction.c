@@ -331,7 +331,7 @@ static void make_float_plan(kn_kernel *k, const cg_target_info *target, kn_plan 
             kn_dim_mul(k, p->group ? p->group * KN_PANEL * 4
                                    : kn_dim_mul(k, kn_dim_ceil_div(k, columns, KN_PANEL), KN_PANEL * 4),
                        c->k);
-    p->parts_bytes = p->sum_block ? p->inner * p->group * KN_PANEL * 4 : 0;
+    p->parts_bytes = p->sum_blocks > 1 ? p->inner * p->group * KN_PANEL * 4 : 0;
     set_work(k, p, items, block, right_bytes);
 }
 
@@ -361,10 +361,12 @@ static bool make_few_plan(kn_kernel *k, const cg_target_info *target, const kn_p
     make_float_plan(&few, target, p);
     p->block = amx->block;
     p->blocks = amx->blocks;
-    if (p->sum_block) /* sums so far of as many panels */
+    if (p->sum_blocks > 1) /* sums so far of as many panels */
         p->parts_bytes = p->inner * amx->group * KN_PANEL * 4;
     p->group = amx->group;
     p->groups = amx->groups;
+    if (!k->contraction.right_is_packed) /* an item packs its own */
+        p->packed_right_bytes = p->group * KN_PANEL * 4 * k->contraction.k;
     return true;
 }
 
@@ -401,7 +403,7 @@ ts_status kn_plan_contraction(kn_kernel *k, const cg_target_info *target) {
     kn_plan few;
     if (!make_few_plan(k, target, &p, &few))
         return NULL;
-    int64_t bytes = few.packed_left_bytes + few.parts_bytes; /* of ROWS: constants */
+    int64_t bytes = few.packed_left_bytes + few.packed_right_bytes + few.parts_bytes; /* of ROWS: constants */
     if (bytes > known_or(k->scratch_bytes, 0))
         k->scratch_bytes = bytes;
     return register_sizes(k, &few);
@@ -483,7 +485,7 @@ static void emit_tile(kn_emitter *e, kn_pieces *x, kn_tile *t, const column_step
         kn_emit_row_sums(e, t, x->tile, sums);
     else
         kn_emit_tile_sums(e, t, sums);
-    if (x->plan.sum_block && !add_parts(e, x, t, s, m, sums))
+    if (x->plan.sum_blocks > 1 && !add_parts(e, x, t, s, m, sums))
         return;
     if (x->plan.in_registers) {
         kn_emit_tile_stores(e, t->rows, t->vectors, sums, m, s->column, s->masks, NULL);

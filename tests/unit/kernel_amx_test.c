@@ -74,6 +74,17 @@ START_TEST(two_inputs) {
                 "  %a = matmul(%x, %t) : float32[130,99]\n"
                 "  return %a\n"
                 "}\n", 4e-4, NULL, 0);
+    /* Of few rows, which take the vector kernels, an item packs as many panels as it would split. */
+    const char *wide = "func @forward(%x: float32[N,384], %y: float32[384,2048]) -> float32[N,2048] entry {\n"
+                       "  %a = mm(%x, %y) : float32[N,2048]\n"
+                       "  return %a\n"
+                       "}\n";
+    CHECK_ROWS(wide, 2e-4, 1, 5, 16, 17, 130);
+    const char *nothing = "func @forward(%x: float32[N,0], %y: float32[0,128]) -> float32[N,128] entry {\n"
+                          "  %a = mm(%x, %y) : float32[N,128]\n"
+                          "  return %a\n"
+                          "}\n";
+    CHECK_ROWS(nothing, 0, 0, 20, 100);
 }
 END_TEST
 
