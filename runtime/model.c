@@ -35,7 +35,9 @@ static ts_status choose_level(tsrt_model *m, const char *wanted) {
             continue;
         if (wanted && strcmp(wanted, s->level) != 0)
             continue;
-        if (s->features & ~ours || (s->features & TSM_CPU_AMX_BF16 && !tsm_cpu_acquire(s->features))) {
+        if (!tsm_cpu_acquire(s->features & ours)) /* the system keeps it to itself */
+            ours &= ~(uint64_t)TSM_CPU_AMX_BF16;
+        if (s->features & ~ours) {
             if (!nearest || feature_count(s->features) < feature_count(nearest->features))
                 nearest = s;
         } else if (!best || feature_count(s->features) > feature_count(best->features)) {
