@@ -36,7 +36,6 @@ typedef struct amx {
 } amx;
 
 static int64_t min_of(int64_t a, int64_t b) { return a < b ? a : b; }
-static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 /* ---- the plan ---- */
 
@@ -52,15 +51,15 @@ static void choose_rows(int64_t rows, int64_t most, kn_plan *p) {
     int64_t best = INT64_MAX;
     for (int64_t pairs = most / (2 * 16); pairs >= 1; pairs--)
         for (int64_t tile = 16; tile >= 12; tile--) {
-            int64_t block = pairs * 2 * tile, blocks = ceil_div(rows, block), rest = rows - (blocks - 1) * block;
-            int64_t all = (blocks - 1) * pairs + ceil_div(rest, 2 * tile);
+            int64_t block = pairs * 2 * tile, blocks = kn_ceil_div(rows, block), rest = rows - (blocks - 1) * block;
+            int64_t all = (blocks - 1) * pairs + kn_ceil_div(rest, 2 * tile);
             if (rows < 2 * tile && tile != 16 && 2 * (tile - 1) >= rows)
                 continue;
             int64_t cost = all * (tile + 1) + blocks * 4;
             if (cost < best) {
                 best = cost;
                 p->rows = (int)(2 * tile);
-                p->amx_pairs = min_of(pairs, ceil_div(rows, 2 * tile));
+                p->amx_pairs = min_of(pairs, kn_ceil_div(rows, 2 * tile));
             }
         }
     if (rows < p->rows) { /* one pair */
@@ -80,7 +79,7 @@ bool kn_plan_amx(const kn_kernel *k, const cg_target_info *target, kn_plan *p) {
         c->format != KN_FLOAT32 || !rt_dim_is_constant(c->k) || !rt_dim_is_constant(columns) ||
         !rt_dim_is_constant(c->left.strides[c->batch_count]))
         return false;
-    int64_t used = c->k * columns, taken = ceil_div(c->k, AMX_STEP) * AMX_STEP * ceil_div(columns, AMX_STEP) * AMX_STEP;
+    int64_t used = c->k * columns, taken = kn_ceil_div(c->k, AMX_STEP) * AMX_STEP * kn_ceil_div(columns, AMX_STEP) * AMX_STEP;
     if (used == 0 || used * 8 < taken * 5 || (rt_dim_is_constant(rows) && rows <= KN_AMX_FEW_ROWS))
         return false;
     /* Splitting what is used few times costs more than it saves, and small products wait for what was split last. */
@@ -93,10 +92,10 @@ bool kn_plan_amx(const kn_kernel *k, const cg_target_info *target, kn_plan *p) {
     p->panels = p->vectors = 2;
     p->taps = 1;
     p->length = c->k;
-    p->sum_blocks = ceil_div(c->k, MOST_TERMS);
-    p->sum_block = ceil_div(ceil_div(c->k, p->sum_blocks), AMX_STEP) * AMX_STEP;
+    p->sum_blocks = kn_ceil_div(c->k, MOST_TERMS);
+    p->sum_block = kn_ceil_div(kn_ceil_div(c->k, p->sum_blocks), AMX_STEP) * AMX_STEP;
     int64_t most = min_of(MOST_ROWS, MOST_LEFT_BYTES / (6 * p->sum_block) / 32 * 32);
-    int64_t right_bytes = c->k * columns * 4, panels = ceil_div(columns, KN_PANEL), batches = 1;
+    int64_t right_bytes = c->k * columns * 4, panels = kn_ceil_div(columns, KN_PANEL), batches = 1;
     for (int d = 0; d < c->batch_count; d++)
         batches = rt_dim_is_constant(k->dims[d].size) ? batches * k->dims[d].size : 16;
     if (rt_dim_is_constant(rows)) {
@@ -104,7 +103,7 @@ bool kn_plan_amx(const kn_kernel *k, const cg_target_info *target, kn_plan *p) {
         if (batches == 1 && rows <= most && rows >= 128 && right_bytes <= 2 * rows * c->k * 4)
             most = (rows + 1) / 2 + 31;
         choose_rows(rows, most / 32 * 32, p);
-        p->blocks = ceil_div(rows, p->block);
+        p->blocks = kn_ceil_div(rows, p->block);
         p->room = p->block;
     } else {
         p->rows = 32;
@@ -112,12 +111,12 @@ bool kn_plan_amx(const kn_kernel *k, const cg_target_info *target, kn_plan *p) {
         p->room = most;
         p->blocks = kn_dim_ceil_div(k, rows, most);
         p->blocks = kn_dim_max(k, p->blocks, kn_dim_min(k, kn_dim_ceil_div(k, rows, 128), 2));
-        p->block = kn_even_block(k, rows, p->blocks, 32);
+        p->block = kn_dim_even_block(k, rows, p->blocks, 32);
     }
-    int64_t items = rt_dim_is_constant(p->blocks) ? p->blocks * batches : 2, steps = ceil_div(panels, 2);
+    int64_t items = rt_dim_is_constant(p->blocks) ? p->blocks * batches : 2, steps = kn_ceil_div(panels, 2);
     if (!c->right_is_packed) /* nor are the panels, which have to be made first */
         items = items < 4 ? items * 2 : 8;
-    int64_t wanted = items < 8 ? ceil_div(8, items) : 1, per = ceil_div(steps, wanted);
+    int64_t wanted = items < 8 ? kn_ceil_div(8, items) : 1, per = kn_ceil_div(steps, wanted);
     /* Sums of the terms so far, of all panels where they stay in a cache. */
     p->amx_joins = p->sum_blocks == 1 || p->amx_pairs * steps * p->rows * SUM_ROW <= MOST_SUMS_BYTES;
     if (!p->amx_joins)
@@ -125,16 +124,16 @@ bool kn_plan_amx(const kn_kernel *k, const cg_target_info *target, kn_plan *p) {
     if (!rt_dim_is_constant(rows)) /* whole steps of one row */
         per = per < 4 ? 4 : per / 4 * 4;
     p->group = 2 * min_of(per, steps);
-    p->groups = ceil_div(panels, p->group);
+    p->groups = kn_ceil_div(panels, p->group);
     int64_t length = p->sum_block / AMX_STEP;
     p->packed_left_bytes = p->amx_pairs * pair_bytes(length);
     int64_t joined = p->amx_joins ? panels : p->group;
     p->amx_packs_right = !c->right_is_packed && !reads_lines(k);
     if (p->amx_packs_right)
         p->packed_right_bytes = joined * KN_PANEL * 4 * c->k;
-    p->parts_bytes = 2 * columns_bytes(length) + (p->amx_pairs + ceil_div(joined, 2) + 2) * AMX_FLAG_BYTES;
+    p->parts_bytes = 2 * columns_bytes(length) + (p->amx_pairs + kn_ceil_div(joined, 2) + 2) * AMX_FLAG_BYTES;
     if (p->sum_blocks > 1)
-        p->parts_bytes += p->amx_pairs * ceil_div(joined, 2) * p->rows * SUM_ROW;
+        p->parts_bytes += p->amx_pairs * kn_ceil_div(joined, 2) * p->rows * SUM_ROW;
     return true;
 }
 
@@ -233,26 +232,19 @@ static void emit_plain_sums(const amx *a, const place *at) {
     kn_loop_end(e, &row, NULL);
 }
 
-/* A loop that runs once where the condition holds. */
-static void when_begin(kn_emitter *e, kn_loop *loop, LLVMValueRef condition) {
-    kn_loop_begin(e, loop, kn_i64(e, 0), LLVMBuildZExt(e->b, condition, e->unit->i64, ""), 1, NULL, 0);
-}
-
 static LLVMValueRef are_flagged(const amx *a, const place *at) {
     kn_emitter *e = a->e;
     LLVMValueRef flags = kn_emit_load(e, kn_element(e, a->flags, at->pair, AMX_FLAG_BYTES), NULL, RT_float32, 16, NULL);
     if (at->column_flags)
         flags = LLVMBuildFAdd(e->b, flags, kn_emit_load(e, at->column_flags, NULL, RT_float32, 16, NULL), "");
-    LLVMValueRef lanes = LLVMBuildFCmp(e->b, LLVMRealUNO, flags, flags, "");
-    lanes = LLVMBuildBitCast(e->b, lanes, LLVMIntTypeInContext(e->unit->context, 16), "");
-    return LLVMBuildICmp(e->b, LLVMIntNE, lanes, LLVMConstInt(LLVMTypeOf(lanes), 0, 0), "");
+    return kn_amx_is_flagged(e, flags);
 }
 
 /* Sums in the tile in memory to the results. */
 static void emit_finish(const amx *a, const place *at) {
     kn_emitter *e = a->e;
     kn_loop when, half;
-    when_begin(e, &when, are_flagged(a, at));
+    kn_when_begin(e, &when, are_flagged(a, at), NULL, 0);
     emit_plain_sums(a, at);
     kn_loop_end(e, &when, NULL);
     LLVMValueRef m = kn_add(e, a->x->row_begin, at->row), tile = a->x->tile;
@@ -264,7 +256,7 @@ static void emit_finish(const amx *a, const place *at) {
         is_whole = LLVMBuildAnd(e->b, is_whole, fits, "");
     }
     if (a->x->plan.in_registers) {
-        when_begin(e, &when, is_whole);
+        kn_when_begin(e, &when, is_whole, NULL, 0);
         kn_loop_begin(e, &half, kn_i64(e, 0), kn_i64(e, a->pair), a->pair / 2, NULL, 0);
         LLVMValueRef sums[KN_MAX_TILE], masks[2] = {NULL, NULL}, from = kn_element(e, tile, half.index, SUM_ROW);
         for (int i = 0; i < a->pair; i++)
@@ -272,7 +264,7 @@ static void emit_finish(const amx *a, const place *at) {
         kn_emit_tile_stores(e, (int)a->pair / 2, 2, sums, kn_add(e, m, half.index), at->column, masks, NULL);
         kn_loop_end(e, &half, NULL);
         kn_loop_end(e, &when, NULL);
-        when_begin(e, &when, LLVMBuildNot(e->b, is_whole, ""));
+        kn_when_begin(e, &when, LLVMBuildNot(e->b, is_whole, ""), NULL, 0);
     }
     kn_emit_tile_epilogue(e, kn_element(e, tile, at->skipped, SUM_ROW), kn_add(e, m, at->skipped), rows, at->column, 2);
     if (a->x->plan.in_registers)
@@ -318,18 +310,18 @@ static void emit_panels(const amx *a, const place *panels, LLVMValueRef is_first
     LLVMValueRef splits_rows = NULL;
     if (p->amx_pairs > 1) {
         splits_rows = LLVMBuildAnd(e->b, is_first, LLVMBuildICmp(e->b, LLVMIntSLT, following, a->pairs, ""), "");
-        when_begin(e, &when, splits_rows);
+        kn_when_begin(e, &when, splits_rows, NULL, 0);
         kn_amx_product both = m;
         both.next_rows = rows_of(a, kn_min(e, kn_add(e, begin, kn_i64(e, a->pair)), last_row), following);
         kn_amx_multiply(e, &both);
         kn_loop_end(e, &when, NULL);
-        when_begin(e, &when, LLVMBuildNot(e->b, splits_rows, ""));
+        kn_when_begin(e, &when, LLVMBuildNot(e->b, splits_rows, ""), NULL, 0);
     }
     kn_amx_multiply(e, &m);
     if (splits_rows)
         kn_loop_end(e, &when, NULL);
     if (is_last)
-        when_begin(e, &when, is_last);
+        kn_when_begin(e, &when, is_last, NULL, 0);
     emit_finish(a, &at);
     if (is_last)
         kn_loop_end(e, &when, NULL);
@@ -367,8 +359,8 @@ void kn_emit_amx_item(kn_emitter *e, kn_pieces *x, LLVMValueRef panel_begin, LLV
     const kn_plan *p = &x->plan;
     const kn_contraction *c = &e->k->contraction;
     amx a = {.e = e, .x = x, .steps = p->sum_block / AMX_STEP, .pair = p->rows, .sums_bytes = p->rows * SUM_ROW};
-    int64_t panels = ceil_div(e->k->dims[c->batch_count + 1].size, KN_PANEL);
-    int64_t column_flags = ceil_div(p->amx_joins ? panels : p->group, 2) + 2;
+    int64_t panels = kn_ceil_div(e->k->dims[c->batch_count + 1].size, KN_PANEL);
+    int64_t column_flags = kn_ceil_div(p->amx_joins ? panels : p->group, 2) + 2;
     a.pair_bytes = pair_bytes(a.steps);
     a.columns_bytes = columns_bytes(a.steps);
     a.line_bytes = reads_lines(e->k) ? c->right_k * 4 : KN_PANEL * 4;

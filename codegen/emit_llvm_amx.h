@@ -64,6 +64,8 @@ typedef struct kn_amx_product {
     LLVMValueRef first_unit, end_unit; /* of this product; of all */
 } kn_amx_product;
 
+/* Whether a vector of flags says that something was not finite: i1. */
+LLVMValueRef kn_amx_is_flagged(kn_emitter *e, LLVMValueRef flags);
 void kn_amx_multiply(kn_emitter *e, const kn_amx_product *p);
 
 #endif

@@ -60,12 +60,8 @@ bool kn_plan_amx_attention(const kn_kernel *k, const cg_target_info *target, kn_
     if ((rt_dim_is_constant(queries) && queries < QUERIES) || (rt_dim_is_constant(keys) && keys < QUERIES))
         return false;
     p->pairs = MOST_PAIRS;
-    const rt_dim_algebra *g = ir_dim_algebra(k->ir);
     p->blocks = kn_dim_ceil_div(k, queries, MOST_PAIRS * QUERIES);
-    /* Blocks of one size, of whole pairs of vectors. */
-    rt_dim blocks = g->max(g->user, p->blocks, 1);
-    rt_dim even = g->floordiv(g->user, kn_dim_add(k, queries, g->sub(g->user, blocks, 1)), blocks);
-    p->queries = kn_dim_mul(k, kn_dim_ceil_div(k, even, QUERIES), QUERIES);
+    p->queries = kn_dim_even_block(k, queries, p->blocks, QUERIES);
     p->bytes = layout_of(a, p->pairs).bytes;
     return true;
 }
@@ -247,11 +243,6 @@ static void emit_sums(const pass *s, LLVMValueRef pair, const key_block *b) {
     kn_loop_end(e, &tile, NULL);
 }
 
-/* A loop that runs once where the condition holds. */
-static void when_begin(kn_emitter *e, kn_loop *loop, LLVMValueRef condition, LLVMValueRef *carried, int count) {
-    kn_loop_begin(e, loop, kn_i64(e, 0), LLVMBuildZExt(e->b, condition, e->unit->i64, ""), 1, carried, count);
-}
-
 /* A block of keys for all queries that see some of it. The sums of 32 queries follow the scores of the next 32, with
  * which their weights are split. */
 static void emit_block(const pass *s, const key_block *b) {
@@ -261,13 +252,13 @@ static void emit_block(const pass *s, const key_block *b) {
     LLVMValueRef carried[3] = {kn_i64(e, -1), room(s, s->l.scores), room(s, s->l.scores + KEYS * ROW)};
     kn_loop_begin(e, &pair, kn_i64(e, 0), s->pairs, 1, carried, 3);
     LLVMValueRef end = LLVMBuildLoad2(e->b, e->unit->i64, end_address(s, pair.index), "");
-    when_begin(e, &sees, LLVMBuildICmp(e->b, LLVMIntSLT, b->begin, end, ""), pair.phis, 3);
+    kn_when_begin(e, &sees, LLVMBuildICmp(e->b, LLVMIntSLT, b->begin, end, ""), pair.phis, 3);
     LLVMValueRef before = sees.phis[0], here = sees.phis[1], there = sees.phis[2];
     LLVMValueRef is_first = LLVMBuildICmp(e->b, LLVMIntSLT, before, kn_i64(e, 0), "");
-    when_begin(e, &when, is_first, NULL, 0);
+    kn_when_begin(e, &when, is_first, NULL, 0);
     emit_scores(s, pair.index, b, here, NULL);
     kn_loop_end(e, &when, NULL);
-    when_begin(e, &when, LLVMBuildNot(e->b, is_first, ""), NULL, 0);
+    kn_when_begin(e, &when, LLVMBuildNot(e->b, is_first, ""), NULL, 0);
     emit_scores(s, pair.index, b, here, there);
     emit_sums(s, before, b);
     kn_loop_end(e, &when, NULL);
@@ -275,7 +266,7 @@ static void emit_block(const pass *s, const key_block *b) {
     LLVMValueRef next[3] = {pair.index, there, here};
     kn_loop_end(e, &sees, next);
     kn_loop_end(e, &pair, sees.exit_phis);
-    when_begin(e, &when, LLVMBuildICmp(e->b, LLVMIntSGE, pair.exit_phis[0], kn_i64(e, 0), ""), NULL, 0);
+    kn_when_begin(e, &when, LLVMBuildICmp(e->b, LLVMIntSGE, pair.exit_phis[0], kn_i64(e, 0), ""), NULL, 0);
     kn_amx_columns c = lines_of(s, pair.exit_phis[2], room(s, s->l.weights), NULL);
     split_lines(s, &c, b->steps);
     emit_sums(s, pair.exit_phis[0], b);
@@ -300,12 +291,8 @@ LLVMValueRef kn_emit_amx_attention(kn_emitter *e, const kn_attention_pieces *ite
     emit_block(&s, &b);
     kn_loop_end(e, &block, NULL);
     flags = kn_emit_load(e, flags, NULL, RT_float32, 16, NULL);
-    LLVMValueRef lanes = LLVMBuildFCmp(e->b, LLVMRealUNO, flags, flags, "");
-    lanes = LLVMBuildBitCast(e->b, lanes, LLVMIntTypeInContext(e->unit->context, 16), "");
-    LLVMValueRef failed = LLVMBuildICmp(e->b, LLVMIntNE, lanes, LLVMConstInt(LLVMTypeOf(lanes), 0, 0), "");
-    failed = LLVMBuildZExt(e->b, failed, e->unit->i64, "");
-    LLVMValueRef holds = LLVMBuildICmp(e->b, LLVMIntEQ, failed, kn_i64(e, 0), "");
-    kn_loop_begin(e, &pair, kn_i64(e, 0), LLVMBuildSelect(e->b, holds, s.pairs, kn_i64(e, 0), ""), 1, NULL, 0);
+    LLVMValueRef failed = kn_amx_is_flagged(e, flags);
+    kn_loop_begin(e, &pair, kn_i64(e, 0), LLVMBuildSelect(e->b, failed, kn_i64(e, 0), s.pairs, ""), 1, NULL, 0);
     kn_attention_pieces x = pair_pieces(&s, pair.index);
     kn_attention_result(e, &x);
     kn_loop_end(e, &pair, NULL);

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-enum { PRODUCTS = 24, SUM_TILES = 4 };
+enum { PRODUCTS = 24, SUM_TILES = 4, MOST_ARGUMENTS = 24 };
 
 /* ---- instructions ---- */
 
@@ -99,6 +99,12 @@ static void store_flags(kn_emitter *e, LLVMValueRef flags, LLVMValueRef to) {
         LLVMSetAlignment(LLVMBuildStore(e->b, flags, to), 64);
 }
 
+LLVMValueRef kn_amx_is_flagged(kn_emitter *e, LLVMValueRef flags) {
+    LLVMValueRef lanes = LLVMBuildFCmp(e->b, LLVMRealUNO, flags, flags, "");
+    lanes = LLVMBuildBitCast(e->b, lanes, LLVMIntTypeInContext(e->unit->context, 16), "");
+    return LLVMBuildICmp(e->b, LLVMIntNE, lanes, LLVMConstInt(LLVMTypeOf(lanes), 0, 0), "");
+}
+
 /* Step s of a row. */
 typedef struct row_step {
     LLVMValueRef at;       /* bytes behind the row's first term */
@@ -167,7 +173,7 @@ static void emit_column_unit(kn_emitter *e, const kn_amx_columns *c, const colum
 
 /* What a function gets: values in an order that both sides keep; those that are NULL are not passed. */
 typedef struct call {
-    LLVMValueRef args[24];
+    LLVMValueRef args[MOST_ARGUMENTS];
     int count;
     LLVMValueRef function; /* whose parameters `take` reads instead; NULL: the caller's side */
 } call;
@@ -198,22 +204,31 @@ static void take_columns(call *c, kn_amx_columns *x) {
     x->ahead = take(c, x->ahead);
 }
 
-/* The function of this name with parameters of the types of c's arguments; *out_is_new: its body is missing. */
-static LLVMValueRef get_function(kn_emitter *e, const call *c, ts_str name, LLVMTypeRef *out_type, bool *out_is_new) {
-    LLVMTypeRef params[24];
+/* Calls the function of this name with c's arguments. True where its body is missing: *inner stands at its begin, and
+ * *out_taken gives its parameters in their order; body_end when it is written. */
+static bool call_function(kn_emitter *e, const call *c, ts_str name, kn_emitter *inner, call *out_taken) {
+    LLVMTypeRef params[MOST_ARGUMENTS];
     for (int i = 0; i < c->count; i++)
         params[i] = LLVMTypeOf(c->args[i]);
-    *out_type = LLVMFunctionType(e->unit->void_type, params, (unsigned)c->count, 0);
-    LLVMValueRef f = LLVMGetNamedFunction(e->unit->module, name.data);
-    *out_is_new = !f;
-    return f ? f : cg_function_make(e->unit, name.data, *out_type);
+    LLVMTypeRef type = LLVMFunctionType(e->unit->void_type, params, (unsigned)c->count, 0);
+    LLVMValueRef args[MOST_ARGUMENTS], f = LLVMGetNamedFunction(e->unit->module, name.data);
+    bool is_new = !f;
+    if (is_new)
+        f = cg_function_make(e->unit, name.data, type);
+    memcpy(args, c->args, sizeof args);
+    LLVMBuildCall2(e->b, type, f, args, (unsigned)c->count, "");
+    if (!is_new)
+        return false;
+    *inner = (kn_emitter){.unit = e->unit, .function = f, .k = TS_NEW(e->unit->arena, kn_kernel), .lanes = 16, .width = 16};
+    inner->b = LLVMCreateBuilderInContext(e->unit->context);
+    LLVMPositionBuilderAtEnd(inner->b, LLVMAppendBasicBlockInContext(e->unit->context, f, ""));
+    *out_taken = (call){.function = f};
+    return true;
 }
 
-static kn_emitter function_emitter(kn_emitter *from, kn_kernel *none, LLVMValueRef f) {
-    kn_emitter e = {.unit = from->unit, .function = f, .k = none, .lanes = 16, .width = 16};
-    e.b = LLVMCreateBuilderInContext(e.unit->context);
-    LLVMPositionBuilderAtEnd(e.b, LLVMAppendBasicBlockInContext(e.unit->context, f, ""));
-    return e;
+static void body_end(kn_emitter *inner) {
+    LLVMBuildRetVoid(inner->b);
+    LLVMDisposeBuilder(inner->b);
 }
 
 static ts_str columns_name(const kn_emitter *e, const kn_amx_columns *c) {
@@ -236,58 +251,46 @@ static void emit_row_loops(kn_emitter *e, const kn_amx_rows *r, LLVMValueRef cou
 }
 
 void kn_amx_split_rows(kn_emitter *e, const kn_amx_rows *r, LLVMValueRef count, LLVMValueRef steps) {
-    LLVMTypeRef type;
-    bool is_new;
-    call c = {.count = 0};
+    kn_emitter inner;
+    call c = {.count = 0}, taken;
     kn_amx_rows rows = *r;
     take_rows(&c, &rows);
     take(&c, count);
     take(&c, steps);
-    ts_str name = ts_arena_format(e->unit->arena, "amx_rows%s", r->terms ? "_e" : "");
-    LLVMValueRef f = get_function(e, &c, name, &type, &is_new);
-    LLVMBuildCall2(e->b, type, f, c.args, (unsigned)c.count, "");
-    if (!is_new)
+    if (!call_function(e, &c, ts_arena_format(e->unit->arena, "amx_rows%s", r->terms ? "_e" : ""), &inner, &taken))
         return;
-    kn_kernel none = {0};
-    kn_emitter inner = function_emitter(e, &none, f);
-    call taken = {.function = f};
     take_rows(&taken, &rows);
     count = take(&taken, count);
     emit_row_loops(&inner, &rows, count, take(&taken, steps));
-    LLVMBuildRetVoid(inner.b);
-    LLVMDisposeBuilder(inner.b);
+    body_end(&inner);
+}
+
+static void emit_column_loop(kn_emitter *e, const kn_amx_columns *c, LLVMValueRef first, LLVMValueRef end) {
+    kn_loop units;
+    LLVMValueRef flags = load_flags(e, c->flags);
+    kn_loop_begin(e, &units, first, end, 4, &flags, 1);
+    column_units u = make_column_units(e, c, units.index, 4);
+    flags = units.phis[0];
+    for (int j = 0; j < 4; j++)
+        emit_column_unit(e, c, &u, j, &flags);
+    kn_loop_end(e, &units, &flags);
+    store_flags(e, units.exit_phis[0], c->flags);
 }
 
 void kn_amx_split_columns(kn_emitter *e, const kn_amx_columns *columns, LLVMValueRef first, LLVMValueRef end) {
-    LLVMTypeRef type;
-    bool is_new;
-    call c = {.count = 0};
+    kn_emitter inner;
+    call c = {.count = 0}, taken;
     kn_amx_columns x = *columns;
     take_columns(&c, &x);
     take(&c, first);
     take(&c, end);
     ts_str name = ts_arena_format(e->unit->arena, "amx_columns_%s", columns_name(e, columns).data);
-    LLVMValueRef f = get_function(e, &c, name, &type, &is_new);
-    LLVMBuildCall2(e->b, type, f, c.args, (unsigned)c.count, "");
-    if (!is_new)
+    if (!call_function(e, &c, name, &inner, &taken))
         return;
-    kn_kernel none = {0};
-    kn_emitter inner = function_emitter(e, &none, f);
-    call taken = {.function = f};
     take_columns(&taken, &x);
     first = take(&taken, first);
-    end = take(&taken, end);
-    kn_loop units;
-    LLVMValueRef flags = load_flags(&inner, x.flags);
-    kn_loop_begin(&inner, &units, first, end, 4, &flags, 1);
-    column_units u = make_column_units(&inner, &x, units.index, 4);
-    flags = units.phis[0];
-    for (int j = 0; j < 4; j++)
-        emit_column_unit(&inner, &x, &u, j, &flags);
-    kn_loop_end(&inner, &units, &flags);
-    store_flags(&inner, units.exit_phis[0], x.flags);
-    LLVMBuildRetVoid(inner.b);
-    LLVMDisposeBuilder(inner.b);
+    emit_column_loop(&inner, &x, first, take(&taken, end));
+    body_end(&inner);
 }
 
 /* ---- steps ---- */
@@ -344,7 +347,7 @@ static LLVMValueRef sum_address(kn_emitter *e, const kn_amx_product *p, LLVMValu
     return kn_address(e, kn_address(e, sums, at), kn_i64(e, i / 2 * 64));
 }
 
-static void emit_function(kn_emitter *e, const kn_amx_product *p) {
+static void emit_multiplication(kn_emitter *e, const kn_amx_product *p) {
     LLVMContextRef c = e->unit->context;
     LLVMBasicBlockRef zeros = LLVMAppendBasicBlockInContext(c, e->function, "");
     LLVMBasicBlockRef loads = LLVMAppendBasicBlockInContext(c, e->function, "");
@@ -382,7 +385,6 @@ static void emit_function(kn_emitter *e, const kn_amx_product *p) {
     store_flags(e, step.exit_phis[1], p->next_columns.flags);
     for (int i = 0; i < SUM_TILES; i++)
         tile_store(e, i, sum_address(e, p, p->to, i), p->to_bytes);
-    LLVMBuildRetVoid(e->b);
 }
 
 static void take_product(call *c, kn_amx_product *p) {
@@ -399,22 +401,16 @@ static void take_product(call *c, kn_amx_product *p) {
 }
 
 void kn_amx_multiply(kn_emitter *e, const kn_amx_product *product) {
-    LLVMTypeRef type;
-    bool is_new;
-    call c = {.count = 0};
+    kn_emitter inner;
+    call c = {.count = 0}, taken;
     kn_amx_product p = *product;
     take_product(&c, &p);
     const kn_amx_rows *r = &product->next_rows;
     ts_str name = ts_arena_format(e->unit->arena, "amx_%d_%s_%d%s", p.rows, !r->from ? "" : r->terms ? "re" : "r",
                                   p.units, p.units ? columns_name(e, &product->next_columns).data : "");
-    LLVMValueRef f = get_function(e, &c, name, &type, &is_new);
-    LLVMBuildCall2(e->b, type, f, c.args, (unsigned)c.count, "");
-    if (!is_new)
+    if (!call_function(e, &c, name, &inner, &taken))
         return;
-    kn_kernel none = {0};
-    kn_emitter inner = function_emitter(e, &none, f);
-    call taken = {.function = f};
     take_product(&taken, &p);
-    emit_function(&inner, &p);
-    LLVMDisposeBuilder(inner.b);
+    emit_multiplication(&inner, &p);
+    body_end(&inner);
 }

@@ -582,7 +582,7 @@ void kn_emit_attention(kn_emitter *e) {
     if (p->amx.pairs) { /* where nothing was infinite or NaN that is all */
         kn_loop again;
         LLVMValueRef failed = kn_emit_amx_attention(e, &x);
-        kn_loop_begin(e, &again, kn_i64(e, 0), failed, 1, NULL, 0);
+        kn_when_begin(e, &again, failed, NULL, 0);
         emit_plain_item(e, &x);
         kn_loop_end(e, &again, NULL);
     } else {

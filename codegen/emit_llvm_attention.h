@@ -54,7 +54,7 @@ void kn_attention_result(kn_emitter *e, kn_attention_pieces *x);
 
 /* ---- emit_llvm_amx_attention.c: by tiles of bfloat16 ---- */
 bool kn_plan_amx_attention(const kn_kernel *k, const cg_target_info *target, kn_amx_attention_plan *p);
-/* The item's queries; returns 1 where something was not finite and nothing was written, else 0. */
+/* The item's queries; returns (i1) whether something was not finite and nothing was written. */
 LLVMValueRef kn_emit_amx_attention(kn_emitter *e, const kn_attention_pieces *item);
 
 #endif

@@ -64,6 +64,16 @@ typedef struct kn_tile {
     LLVMValueRef next_shift; /* int64: log2 of how many tiles share them */
 } kn_tile;
 
+/* ---- plan_contraction.c ---- */
+/* A form of the kernel for up to so many rows, with the items of all. */
+typedef struct kn_row_form {
+    kn_kernel *k;
+    kn_plan plan;
+    int64_t most; /* of the last form: any number */
+} kn_row_form;
+enum { KN_MAX_ROW_FORMS = 3 };
+
+int kn_plan_row_forms(kn_kernel *k, const cg_target_info *target, kn_row_form *out); /* how many */
 int64_t kn_left_bytes(const kn_contraction *c); /* of an element of LINES */
 /* ---- emit_llvm_left.c: rows of the left operand; emit_llvm_right.c: panels of a right one that is no constant ---- */
 void kn_emit_rows(kn_emitter *e, kn_pieces *x);
@@ -107,9 +117,6 @@ LLVMValueRef kn_split_item(kn_emitter *e, LLVMValueRef item, rt_dim blocks);
 /* The epilogue over a tile in memory, [rows][vectors * width], whose first element is (m, column). */
 void kn_emit_tile_epilogue(kn_emitter *e, LLVMValueRef tile, LLVMValueRef m, LLVMValueRef rows,
                            LLVMValueRef column, int vectors);
-/* So many blocks of one size, whole tiles of them. */
-rt_dim kn_even_block(const kn_kernel *k, rt_dim rows, rt_dim blocks, int tile);
-
 /* ---- emit_llvm_amx.c: products through tiles of bfloat16; false: not this one ---- */
 bool kn_plan_amx(const kn_kernel *k, const cg_target_info *target, kn_plan *p);
 void kn_emit_amx_item(kn_emitter *e, kn_pieces *x, LLVMValueRef panel_begin, LLVMValueRef panel_end);

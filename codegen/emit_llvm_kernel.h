@@ -88,6 +88,8 @@ LLVMValueRef kn_element(kn_emitter *e, LLVMValueRef base, LLVMValueRef index, in
 void kn_loop_begin(kn_emitter *e, kn_loop *loop, LLVMValueRef begin, LLVMValueRef end, int64_t step,
                    LLVMValueRef *carried, int count);
 void kn_loop_end(kn_emitter *e, kn_loop *loop, LLVMValueRef *next);
+/* A loop that runs once where the condition holds. */
+void kn_when_begin(kn_emitter *e, kn_loop *loop, LLVMValueRef condition, LLVMValueRef *carried, int count);
 LLVMValueRef kn_lane_mask(kn_emitter *e, LLVMValueRef left, int width); /* lane < left */
 void kn_emitter_start(kn_emitter *e, cg_unit *unit, kn_kernel *k, LLVMValueRef function);
 void kn_emitter_use(kn_emitter *e, kn_kernel *part); /* goes on to another part */

@@ -115,6 +115,10 @@ void kn_loop_end(kn_emitter *e, kn_loop *loop, LLVMValueRef *next) {
         memcpy(e->memo, loop->saved_memo, bytes);
 }
 
+void kn_when_begin(kn_emitter *e, kn_loop *loop, LLVMValueRef condition, LLVMValueRef *carried, int count) {
+    kn_loop_begin(e, loop, kn_i64(e, 0), LLVMBuildZExt(e->b, condition, e->unit->i64, ""), 1, carried, count);
+}
+
 LLVMValueRef kn_lane_mask(kn_emitter *e, LLVMValueRef left, int width) {
     if (width == 1)
         return LLVMBuildICmp(e->b, LLVMIntSGT, left, kn_i64(e, 0), "");

@@ -36,10 +36,8 @@ typedef struct winograd_plan {
     int64_t table_bytes, tile_bytes;
 } winograd_plan;
 
-static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
 /* Planes a multiple of 4096 bytes apart would share the sets of the first-level cache. */
-static int64_t plane_bytes(int64_t bytes) { return (ceil_div(bytes, 64) | 1) * 64; }
+static int64_t plane_bytes(int64_t bytes) { return (kn_ceil_div(bytes, 64) | 1) * 64; }
 
 static void add_rows(winograd_plan *p, int rows) {
     int at = 0;
@@ -54,9 +52,9 @@ static void add_rows(winograd_plan *p, int rows) {
 
 /* Blocks of a constant number of tiles. */
 static void plan_blocks(winograd_plan *p, int64_t blocks, int most) {
-    p->block = ceil_div(p->tiles, blocks);
-    p->blocks = ceil_div(p->tiles, p->block);
-    int rows = (int)ceil_div(p->block, ceil_div(p->block, most));
+    p->block = kn_ceil_div(p->tiles, blocks);
+    p->blocks = kn_ceil_div(p->tiles, p->block);
+    int rows = (int)kn_ceil_div(p->block, kn_ceil_div(p->block, most));
     add_rows(p, rows);
     add_rows(p, (int)(p->block % rows));
     add_rows(p, (int)((p->tiles - (p->blocks - 1) * p->block) % rows));
@@ -83,24 +81,24 @@ static void make_plan(const kn_kernel *k, const cg_target_info *target, winograd
     p->images = c->images;
     p->tiles = kn_dim_mul(k, p->image_tiles, p->images);
     p->is_symbolic = !rt_dim_is_constant(p->tiles);
-    p->row_bytes = ceil_div(c->channels, 16) * 64;
+    p->row_bytes = kn_ceil_div(c->channels, 16) * 64;
     if (p->is_symbolic)
         plan_symbolic_blocks(k, p, columns, most);
     else
         plan_blocks(p, kn_winograd_blocks(p->m, p->tiles, c->channels, columns), most);
     p->vectors = lanes == 16 ? p->rows[0] <= 7 ? 4 : 2 : lanes == 8 ? 2 : 4;
-    int64_t needed = ceil_div(columns, lanes);
+    int64_t needed = kn_ceil_div(columns, lanes);
     if (needed < p->vectors)
         p->vectors = (int)needed;
-    p->steps = ceil_div(columns, p->vectors * lanes);
-    int64_t groups = p->is_symbolic ? 8 : ceil_div(8, p->blocks);
+    p->steps = kn_ceil_div(columns, p->vectors * lanes);
+    int64_t groups = p->is_symbolic ? 8 : kn_ceil_div(8, p->blocks);
     groups = groups > p->steps ? p->steps : groups;
-    p->group = ceil_div(p->steps, groups);
-    p->groups = ceil_div(p->steps, p->group);
+    p->group = kn_ceil_div(p->steps, groups);
+    p->groups = kn_ceil_div(p->steps, p->group);
     int64_t room = p->block + (p->is_symbolic && p->rows[p->row_variants - 1] > 1);
     p->left_plane = plane_bytes(room * p->row_bytes);
     p->sum_plane = plane_bytes(room * p->vectors * lanes * 4);
-    p->table_bytes = ceil_div(places * 8, 64) * 64;
+    p->table_bytes = kn_ceil_div(places * 8, 64) * 64;
     p->tile_bytes = p->m * p->m * lanes * 4;
 }
 
@@ -510,7 +508,7 @@ static void emit_steps(kn_emitter *e, winograd_state *x, LLVMValueRef group) {
         kn_loop_end(e, &step, NULL);
     }
     if (rest > 0) {
-        int vectors = (int)ceil_div(rest, e->width);
+        int vectors = (int)kn_ceil_div(rest, e->width);
         LLVMValueRef column = kn_i64(e, whole * width), mask = NULL;
         kn_loop_begin(e, &step, kn_max(e, begin, kn_i64(e, whole)), end, 1, NULL, 0);
         if (rest % e->width)

@@ -215,6 +215,13 @@ rt_dim kn_dim_ceil_div(const kn_kernel *k, rt_dim a, int64_t b) {
     const rt_dim_algebra *g = ir_dim_algebra(k->ir);
     return g->floordiv(g->user, g->add(g->user, a, b - 1), b);
 }
+
+rt_dim kn_dim_even_block(const kn_kernel *k, rt_dim size, rt_dim blocks, int64_t unit) {
+    const rt_dim_algebra *g = ir_dim_algebra(k->ir);
+    blocks = g->max(g->user, blocks, 1);
+    rt_dim even = g->floordiv(g->user, kn_dim_add(k, size, g->sub(g->user, blocks, 1)), blocks);
+    return kn_dim_mul(k, kn_dim_ceil_div(k, even, unit), unit);
+}
 bool kn_dim_same(const kn_kernel *k, rt_dim a, rt_dim b) {
     if (a == b)
         return a != RT_DIM_UNKNOWN;

@@ -208,7 +208,12 @@ rt_dim kn_dim_mul(const kn_kernel *k, rt_dim a, rt_dim b);
 rt_dim kn_dim_max(const kn_kernel *k, rt_dim a, rt_dim b);
 rt_dim kn_dim_min(const kn_kernel *k, rt_dim a, rt_dim b);
 rt_dim kn_dim_ceil_div(const kn_kernel *k, rt_dim a, int64_t b);
+/* Blocks of one size, whole multiples of `unit`, so that there are about `blocks`: a short one would wait for the
+ * weights as long. */
+rt_dim kn_dim_even_block(const kn_kernel *k, rt_dim size, rt_dim blocks, int64_t unit);
 bool kn_dim_same(const kn_kernel *k, rt_dim a, rt_dim b);
+static inline int64_t kn_known_or(rt_dim d, int64_t otherwise) { return rt_dim_is_constant(d) ? d : otherwise; }
+static inline int64_t kn_ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 /* Makes dims d and d+1 (out_h and out_w of a convolution) one; false where a load or store keeps
  * them apart. Nodes and stores must be complete. */
