@@ -224,36 +224,6 @@ static em em_copied(emitter *E, em_arguments *args, bool is_deep, const ast_node
 
 static bool is_archive_node(const ast_node *node) { return node->source && node->source->is_archive; }
 
-typedef struct column {
-    ir_value *list;
-    size_t at;
-    const ast_node *node;
-} column;
-
-static void add_to_column(emitter *E, em item, void *user) {
-    column *c = user;
-    em_iteration row;
-    if (em_iterate(E, item, c->node, &row) && row.is_unrolled && c->at < row.count)
-        em_op(E, "append", c->node, 2, c->list, em_ir(E, row.items[c->at], c->node, NULL));
-}
-
-/* zip(*rows) of tuples, as d.items() has: as many columns, which are tuples to Python. False: rows are no tuples. */
-static bool zip_columns(emitter *E, em rows, const ast_node *node, em *out) {
-    ir_value *list = em_as_list(E, rows, node);
-    const ir_type *row = list && list->type->kind == IR_LIST ? list->type->args[0] : NULL;
-    if (!row || row->kind != IR_TUPLE || !row->arg_count)
-        return false;
-    em check[2] = {em_value(em_op(E, "len", node, 1, list)), em_value(ir_build_int(&E->b, (int64_t)row->arg_count))};
-    em_call_python(E, "builtins.need_rows", check, 2, node);
-    *out = (em){.kind = EM_TUPLE, .count = row->arg_count, .items = TS_NEW_ARRAY(E->arena, em, row->arg_count)};
-    for (size_t i = 0; i < row->arg_count; i++) {
-        column c = {.list = em_list_of(E, NULL, 0, row->args[i]), .at = i, .node = node};
-        em_for_each(E, em_value(list), node, add_to_column, &c);
-        out->items[i] = (em){.kind = EM_VALUE, .value = c.list, .is_tuple = true};
-    }
-    return true;
-}
-
 static em ordered_dict(emitter *E, em_arguments *args, const ast_node *node, const ir_type *hint) {
     em made = em_builtin_dict(E, args, node, hint);
     if (made.kind == EM_VALUE && made.value && made.value->type->kind == IR_DICT)
@@ -269,7 +239,7 @@ static em python_builtin(emitter *E, ts_str name, em_arguments *args, const ast_
     size_t starred = 0; /* *list of a length known only at run time */
     for (size_t i = 0; i < args->count; i++)
         starred += ts_str_is(args->items[i].name, "*");
-    if (starred && IS("zip") && args->count == 1 && zip_columns(E, args->items[0].v, node, &columns))
+    if (starred && IS("zip") && args->count == 1 && em_zip_columns(E, args->items[0].v, node, &columns))
         return columns;
     if (starred && IS("zip") && args->count == 1)
         return em_call_python(E, "builtins.zip_star", &args->items[0].v, 1, node);

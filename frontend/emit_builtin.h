@@ -20,6 +20,8 @@ em em_builtin_sorted(emitter *E, em_arguments *args, const ast_node *node);
 em em_builtin_extreme(emitter *E, bool is_max, em_arguments *args, const ast_node *node);
 em em_builtin_sum(emitter *E, em_arguments *args, const ast_node *node);
 em em_builtin_any_all(emitter *E, bool is_any, em_arguments *args, const ast_node *node);
+/* zip(*rows) of tuples, as d.items() has: as many columns, which are tuples to Python. False: rows are no tuples. */
+bool em_zip_columns(emitter *E, em rows, const ast_node *node, em *out);
 em em_builtin_range(emitter *E, em_arguments *args, const ast_node *node);
 em em_builtin_list(emitter *E, em_arguments *args, const ast_node *node, const ir_type *hint);
 em em_builtin_dict(emitter *E, em_arguments *args, const ast_node *node, const ir_type *hint);

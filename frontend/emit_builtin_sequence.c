@@ -541,3 +541,34 @@ em em_builtin_dict(emitter *E, em_arguments *args, const ast_node *node, const i
         items[i] = em_cast(E, em_coerce(E, items[i], t->args[1], 0, node, "the value"), t->args[1]);
     return em_value(em_dict_of(E, items, n, t));
 }
+
+/* ---- zip(*rows) ---- */
+
+typedef struct column {
+    ir_value *list;
+    size_t at;
+    const ast_node *node;
+} column;
+
+static void add_to_column(emitter *E, em item, void *user) {
+    column *c = user;
+    em_iteration row;
+    if (em_iterate(E, item, c->node, &row) && row.is_unrolled && c->at < row.count)
+        em_op(E, "append", c->node, 2, c->list, em_ir(E, row.items[c->at], c->node, NULL));
+}
+
+bool em_zip_columns(emitter *E, em rows, const ast_node *node, em *out) {
+    ir_value *list = em_as_list(E, rows, node);
+    const ir_type *row = list && list->type->kind == IR_LIST ? list->type->args[0] : NULL;
+    if (!row || row->kind != IR_TUPLE || !row->arg_count)
+        return false;
+    em check[2] = {em_value(em_op(E, "len", node, 1, list)), em_value(ir_build_int(&E->b, (int64_t)row->arg_count))};
+    em_call_python(E, "builtins.need_rows", check, 2, node);
+    *out = (em){.kind = EM_TUPLE, .count = row->arg_count, .items = TS_NEW_ARRAY(E->arena, em, row->arg_count)};
+    for (size_t i = 0; i < row->arg_count; i++) {
+        column c = {.list = em_list_of(E, NULL, 0, row->args[i]), .at = i, .node = node};
+        em_for_each(E, em_value(list), node, add_to_column, &c);
+        out->items[i] = (em){.kind = EM_VALUE, .value = c.list, .is_tuple = true};
+    }
+    return true;
+}

@@ -536,7 +536,6 @@ typedef em (*em_part_action)(emitter *E, ir_value *part, const void *context, co
 /* What action gives for the class that the object has at run time: its own or one that derives from it. */
 em em_by_class(emitter *E, ir_value *object, em_part_action action, const void *context, const ast_node *node);
 bool em_is_overridden(emitter *E, const fe_class *c, ts_str name);
-/* name empty: the value itself is called */
 /* A union of numbers and Tensor, and an operator over it: each part is added as what it is. */
 bool em_is_number_or_tensor(em v);
 em em_tensor_part(emitter *E, em v); /* such a value as the Tensor that it must be; others as they are */
@@ -544,6 +543,7 @@ em em_unary_of(emitter *E, ir_value *v, const ast_node *node);
 em em_unary_by_part(emitter *E, ir_value *v, bool is_abs, const ast_node *node); /* abs(v), or node's operator */
 ir_value *em_compare_by_part(emitter *E, ast_operator op, em a, em b, const ast_node *node);
 em em_binary_by_part(emitter *E, ast_operator op, em a, em b, bool in_place, const ast_node *node);
+/* name empty: the value itself is called */
 em em_call_union(emitter *E, ir_value *v, ts_str name, em_arguments *args, const ast_node *node, const ir_type *hint);
 bool em_union_attribute(emitter *E, ir_value *v, ts_str name, const ast_node *node, em *out);
 /* ---- emit_dataclass.c ---- */

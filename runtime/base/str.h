@@ -35,7 +35,6 @@ static inline bool ts_str_ends_with(ts_str s, const char *suffix) {
     return s.length >= n && memcmp(s.data + s.length - n, suffix, n) == 0;
 }
 
-/* Order by bytes, shorter first on a common prefix: <0, 0, >0. */
 static inline bool ts_str_contains(ts_str s, const char *part) {
     size_t length = strlen(part);
     for (size_t i = 0; i + length <= s.length; i++)
@@ -44,6 +43,7 @@ static inline bool ts_str_contains(ts_str s, const char *part) {
     return false;
 }
 
+/* Order by bytes, shorter first on a common prefix: <0, 0, >0. */
 static inline int ts_str_compare(ts_str a, ts_str b) {
     size_t n = a.length < b.length ? a.length : b.length;
     int c = n ? memcmp(a.data, b.data, n) : 0;

@@ -1,4 +1,4 @@
-/* runtime/ops/ref_format.c - str.format, f-string specifications and the % operator of strings.
+/* runtime/ops/ref_format.c - str.format and f-string specifications.
  *
  * The language of specifications is Python's: [[fill]align][sign][z][#][0][width][,][.precision]
  * [type]. Doubles are printed by snprintf, which is exact in glibc as CPython's dtoa is. */
@@ -6,26 +6,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "runtime/ops/format_spec.h"
 #include "runtime/ops/ref_kernel.h"
 #include "runtime/ops/text.h"
-
-typedef struct format_spec {
-    uint32_t fill;
-    char align; /* < > ^ = or 0 */
-    char sign;  /* + - blank or 0 */
-    bool alternate, no_negative_zero;
-    char grouping; /* , _ or 0 */
-    int64_t width, precision; /* -1: none */
-    char type;                /* 0: none */
-} format_spec;
-
-enum { MAX_FIELD = 1000000 };
 
 static bool is_align(uint32_t c) { return c == '<' || c == '>' || c == '^' || c == '='; }
 
 /* default_align: '>' of numbers, '<' of strings, whose '0' is a fill and no more. */
-static ts_status parse_spec(ts_str s, char default_type, char default_align, format_spec *out) {
-    format_spec f = {.fill = ' ', .width = -1, .precision = -1, .type = default_type};
+static ts_status parse_spec(ts_str s, char default_type, char default_align, rt_format_spec *out) {
+    rt_format_spec f = {.fill = ' ', .width = -1, .precision = -1, .type = default_type};
     size_t at = 0, second = 0;
     bool has_fill = false;
     if (s.length) {
@@ -58,7 +47,7 @@ static ts_status parse_spec(ts_str s, char default_type, char default_align, for
     }
     for (; at < s.length && s.data[at] >= '0' && s.data[at] <= '9'; at++) {
         f.width = (f.width < 0 ? 0 : f.width * 10) + (s.data[at] - '0');
-        if (f.width > MAX_FIELD)
+        if (f.width > RT_MAX_FIELD)
             return ts_raise("ValueError", "Too many decimal digits in format string");
     }
     if (at < s.length && (s.data[at] == ',' || s.data[at] == '_'))
@@ -73,7 +62,7 @@ static ts_status parse_spec(ts_str s, char default_type, char default_align, for
             return ts_raise("ValueError", "Format specifier missing precision");
         for (; at < s.length && s.data[at] >= '0' && s.data[at] <= '9'; at++) {
             f.precision = (f.precision < 0 ? 0 : f.precision * 10) + (s.data[at] - '0');
-            if (f.precision > MAX_FIELD)
+            if (f.precision > RT_MAX_FIELD)
                 return ts_raise("ValueError", "precision too big");
         }
     }
@@ -95,29 +84,29 @@ static int64_t count_points(ts_str s) {
     return n;
 }
 
-static void fill(ts_buffer *out, uint32_t c, int64_t n) {
+void rt_format_fill(ts_buffer *out, uint32_t c, int64_t n) {
     for (; n > 0 && !out->failed; n--)
         rt_text_append(out, c);
 }
 
 /* prefix (sign, 0x) stays in front of padding by '='. */
-static void put_padded(ts_buffer *out, const format_spec *f, ts_str prefix, ts_str body,
+void rt_format_padded(ts_buffer *out, const rt_format_spec *f, ts_str prefix, ts_str body,
                        char default_align) {
     char align = f->align ? f->align : default_align;
     int64_t missing = f->width - (int64_t)prefix.length - count_points(body);
     missing = missing < 0 ? 0 : missing;
     int64_t left = align == '>' ? missing : align == '^' ? missing / 2 : 0;
-    fill(out, f->fill, left);
+    rt_format_fill(out, f->fill, left);
     ts_buffer_str(out, prefix);
     if (align == '=')
-        fill(out, f->fill, missing);
+        rt_format_fill(out, f->fill, missing);
     ts_buffer_str(out, body);
     if (align == '<' || align == '^')
-        fill(out, f->fill, missing - left);
+        rt_format_fill(out, f->fill, missing - left);
 }
 
 /* Inserts separators into the leading digits of body; zero padding counts them too. */
-static void group_digits(ts_buffer *out, ts_str body, const format_spec *f, size_t group,
+static void group_digits(ts_buffer *out, ts_str body, const rt_format_spec *f, size_t group,
                          size_t prefix_length) {
     size_t digits = 0;
     while (digits < body.length && ((body.data[digits] >= '0' && body.data[digits] <= '9') ||
@@ -138,7 +127,7 @@ static void group_digits(ts_buffer *out, ts_str body, const format_spec *f, size
     ts_buffer_append(out, body.data + digits, rest);
 }
 
-static void put_number(ts_buffer *out, const format_spec *f, ts_str prefix, ts_str body,
+static void put_number(ts_buffer *out, const rt_format_spec *f, ts_str prefix, ts_str body,
                        size_t group) {
     ts_buffer grouped = {0};
     if (f->grouping) {
@@ -146,7 +135,7 @@ static void put_number(ts_buffer *out, const format_spec *f, ts_str prefix, ts_s
         body = (ts_str){grouped.data, grouped.length};
         out->failed |= grouped.failed;
     }
-    put_padded(out, f, prefix, body, '>');
+    rt_format_padded(out, f, prefix, body, '>');
     ts_buffer_deinit(&grouped);
 }
 
@@ -155,7 +144,7 @@ static ts_status unknown_code(char code, rt_value v) {
                     rt_tag_name(v));
 }
 
-static ts_status format_str(ts_str s, const format_spec *f, rt_value v, ts_buffer *out) {
+ts_status rt_format_str(ts_str s, const rt_format_spec *f, rt_value v, ts_buffer *out) {
     if (f->type && f->type != 's')
         return unknown_code(f->type, v);
     if (f->sign)
@@ -172,13 +161,11 @@ static ts_status format_str(ts_str s, const format_spec *f, rt_value v, ts_buffe
             (void)rt_text_next(s, &at);
         s.length = at;
     }
-    put_padded(out, f, TS_STR(""), s, '<');
+    rt_format_padded(out, f, TS_STR(""), s, '<');
     return NULL;
 }
 
-static bool shows_plus(const format_spec *f) { return f->sign == '+' || f->sign == ' '; }
-
-static size_t digits_of(uint64_t u, unsigned base, bool upper, char out[72]) {
+size_t rt_format_digits(uint64_t u, unsigned base, bool upper, char out[72]) {
     char reversed[72];
     size_t n = 0;
     do {
@@ -190,9 +177,7 @@ static size_t digits_of(uint64_t u, unsigned base, bool upper, char out[72]) {
     return n;
 }
 
-static ts_status format_double(double x, const format_spec *f, rt_value v, ts_buffer *out);
-
-static ts_status format_int(int64_t i, const format_spec *f, rt_value v, ts_buffer *out) {
+ts_status rt_format_int(int64_t i, const rt_format_spec *f, rt_value v, ts_buffer *out) {
     char type = f->type;
     unsigned base = 10;
     switch (type) {
@@ -215,7 +200,7 @@ static ts_status format_int(int64_t i, const format_spec *f, rt_value v, ts_buff
             return ts_raise("OverflowError", "%%c arg not in range(0x110000)");
         ts_buffer one = {0};
         rt_text_append(&one, (uint32_t)i);
-        put_padded(out, f, TS_STR(""), (ts_str){one.data, one.length}, '>');
+        rt_format_padded(out, f, TS_STR(""), (ts_str){one.data, one.length}, '>');
         ts_buffer_deinit(&one);
         return NULL;
     }
@@ -225,7 +210,7 @@ static ts_status format_int(int64_t i, const format_spec *f, rt_value v, ts_buff
     case 'F':
     case 'g':
     case 'G':
-    case '%': return format_double((double)i, f, v, out);
+    case '%': return rt_format_float((double)i, f, v, out);
     default: return unknown_code(type, v);
     }
     if (f->precision >= 0)
@@ -233,10 +218,10 @@ static ts_status format_int(int64_t i, const format_spec *f, rt_value v, ts_buff
     if (f->no_negative_zero)
         return ts_raise("ValueError", "Negative zero coercion (z) not allowed in integer format specifier");
     char digits[72], prefix[4];
-    size_t n = digits_of(i < 0 ? 0 - (uint64_t)i : (uint64_t)i, base, type == 'X', digits), p = 0;
+    size_t n = rt_format_digits(i < 0 ? 0 - (uint64_t)i : (uint64_t)i, base, type == 'X', digits), p = 0;
     if (i < 0)
         prefix[p++] = '-';
-    else if (shows_plus(f))
+    else if (rt_format_shows_plus(f))
         prefix[p++] = f->sign;
     if (f->alternate && base != 10) {
         prefix[p++] = '0';
@@ -329,7 +314,7 @@ static bool is_zero_text(const ts_buffer *text) {
     return true;
 }
 
-static ts_status format_double(double x, const format_spec *f, rt_value v, ts_buffer *out) {
+ts_status rt_format_float(double x, const rt_format_spec *f, rt_value v, ts_buffer *out) {
     switch (f->type) {
     case 0:
     case 'e':
@@ -347,7 +332,7 @@ static ts_status format_double(double x, const format_spec *f, rt_value v, ts_bu
     ts_status status = double_text(negative ? -x : x, f->type, f->precision, f->alternate, &body);
     negative = negative && !(f->no_negative_zero && is_zero_text(&body));
     char sign = negative ? '-' : f->sign;
-    ts_str prefix = {&sign, negative || shows_plus(f)};
+    ts_str prefix = {&sign, negative || rt_format_shows_plus(f)};
     if (!status)
         put_number(out, f, prefix, (ts_str){body.data, body.length}, 3);
     out->failed |= body.failed;
@@ -356,7 +341,7 @@ static ts_status format_double(double x, const format_spec *f, rt_value v, ts_bu
 }
 
 /* One part of a complex number, with its sign, which the imaginary part always has. */
-static ts_status complex_part(double x, const format_spec *f, char plus, ts_buffer *out) {
+static ts_status complex_part(double x, const rt_format_spec *f, char plus, ts_buffer *out) {
     ts_buffer body = {0};
     bool negative = signbit(x) && !isnan(x);
     char type = f->type; /* without a type as repr does, which has no ".0" */
@@ -368,7 +353,7 @@ static ts_status complex_part(double x, const format_spec *f, char plus, ts_buff
         ts_buffer_char(out, '-');
     else if (plus)
         ts_buffer_char(out, plus);
-    format_spec bare = {.fill = ' ', .width = -1, .precision = -1, .grouping = f->grouping};
+    rt_format_spec bare = {.fill = ' ', .width = -1, .precision = -1, .grouping = f->grouping};
     if (!status)
         put_number(out, &bare, TS_STR(""), (ts_str){body.data, body.length}, 3);
     out->failed |= body.failed;
@@ -376,7 +361,7 @@ static ts_status complex_part(double x, const format_spec *f, char plus, ts_buff
     return status;
 }
 
-static ts_status format_complex(rt_value v, const format_spec *f, ts_buffer *out) {
+static ts_status format_complex(rt_value v, const rt_format_spec *f, ts_buffer *out) {
     if (f->type && !strchr("eEfFgGn", f->type))
         return unknown_code(f->type, v);
     if (f->fill == '0')
@@ -389,12 +374,12 @@ static ts_status format_complex(rt_value v, const format_spec *f, ts_buffer *out
     ts_buffer body = {0};
     ts_buffer_text(&body, has_parens ? "(" : "");
     ts_status status =
-        imaginary_only ? NULL : complex_part(re, f, shows_plus(f) ? f->sign : 0, &body);
+        imaginary_only ? NULL : complex_part(re, f, rt_format_shows_plus(f) ? f->sign : 0, &body);
     if (!status)
-        status = complex_part(im, f, imaginary_only ? (shows_plus(f) ? f->sign : 0) : '+', &body);
+        status = complex_part(im, f, imaginary_only ? (rt_format_shows_plus(f) ? f->sign : 0) : '+', &body);
     ts_buffer_text(&body, has_parens ? "j)" : "j");
     if (!status)
-        put_padded(out, f, TS_STR(""), (ts_str){body.data, body.length}, '>');
+        rt_format_padded(out, f, TS_STR(""), (ts_str){body.data, body.length}, '>');
     out->failed |= body.failed;
     ts_buffer_deinit(&body);
     return status;
@@ -408,15 +393,15 @@ ts_status rt_format_value(rt_value v, ts_str spec, ts_buffer *out) {
         rt_release(text);
         return NULL;
     }
-    format_spec f;
+    rt_format_spec f;
     bool is_int = v.tag == RT_TAG_BOOL || v.tag == RT_TAG_INT, is_str = v.tag == RT_TAG_STR;
     TS_TRY(parse_spec(spec, is_str ? 's' : is_int ? 'd' : 0, is_str ? '<' : '>', &f));
     switch (v.tag) {
     case RT_TAG_BOOL:
-        return format_int(v.as.i, &f, v, out);
-    case RT_TAG_INT: return format_int(v.as.i, &f, v, out);
-    case RT_TAG_FLOAT: return format_double(v.as.f, &f, v, out);
-    case RT_TAG_STR: return format_str(rt_str_text(v.as.str), &f, v, out);
+        return rt_format_int(v.as.i, &f, v, out);
+    case RT_TAG_INT: return rt_format_int(v.as.i, &f, v, out);
+    case RT_TAG_FLOAT: return rt_format_float(v.as.f, &f, v, out);
+    case RT_TAG_STR: return rt_format_str(rt_str_text(v.as.str), &f, v, out);
     case RT_TAG_COMPLEX: return format_complex(v, &f, out);
     case RT_TAG_TENSOR: /* Tensor.__format__: a 0-d tensor formats its item */
         if (v.as.tensor->rank == 0) {
@@ -456,7 +441,7 @@ typedef struct formatter {
 static ts_status pick_item(formatter *f, ts_str name, rt_value *out) {
     size_t at = 0;
     int64_t index = 0;
-    while (at < name.length && name.data[at] >= '0' && name.data[at] <= '9' && index < MAX_FIELD)
+    while (at < name.length && name.data[at] >= '0' && name.data[at] <= '9' && index < RT_MAX_FIELD)
         index = index * 10 + (name.data[at++] - '0');
     bool is_path = at < name.length && (name.data[at] == '[' || name.data[at] == '.');
     if (at == 0 && (name.length == 0 || is_path)) {
@@ -483,7 +468,7 @@ static ts_status pick_item(formatter *f, ts_str name, rt_value *out) {
         int64_t i = 0;
         bool is_number = true;
         for (; at < name.length && name.data[at] != ']'; at++) {
-            is_number = is_number && name.data[at] >= '0' && name.data[at] <= '9' && i < MAX_FIELD;
+            is_number = is_number && name.data[at] >= '0' && name.data[at] <= '9' && i < RT_MAX_FIELD;
             i = i * 10 + (is_number ? name.data[at] - '0' : 0);
         }
         ts_str key = {name.data + start, at - start};
@@ -599,7 +584,7 @@ static ts_status format_text(formatter *f, ts_str s, int depth, ts_buffer *out) 
     return NULL;
 }
 
-static void tuple_items(const rt_value *v, const rt_value **items, size_t *count) {
+void rt_format_items(const rt_value *v, const rt_value **items, size_t *count) {
     *items = v;
     *count = 1;
     if (v->tag == RT_TAG_TUPLE) {
@@ -614,194 +599,8 @@ static void tuple_items(const rt_value *v, const rt_value **items, size_t *count
 KERNEL(str_format) {
     formatter f = {0};
     ts_buffer out = {0};
-    tuple_items(&args[1], &f.items, &f.count);
+    rt_format_items(&args[1], &f.items, &f.count);
     ts_status status = format_text(&f, rt_str_text(args[0].as.str), 1, &out);
-    if (status) {
-        ts_buffer_deinit(&out);
-        return status;
-    }
-    return rt_str_take_buffer(&out, outs);
-}
-
-/* ---- the % operator ---- */
-
-static ts_status percent_number(rt_value v, char type, format_spec *f, ts_buffer *out) {
-    rt_number n;
-    bool is_float = strchr("eEfFgG", type) != NULL;
-    if (!rt_is_number(v) || v.tag == RT_TAG_COMPLEX) {
-        if (is_float)
-            return ts_raise("TypeError", "must be real number, not %s", rt_tag_name(v));
-        return ts_raise("TypeError",
-                        strchr("xXo", type) ? "%%%c format: an integer is required, not %s"
-                                            : "%%%c format: a real number is required, not %s",
-                        type, rt_tag_name(v));
-    }
-    TS_TRY(rt_number_of(v, &n));
-    f->type = type == 'i' || type == 'u' ? 'd' : type;
-    if (is_float) {
-        if (f->precision < 0)
-            f->precision = 6;
-        return format_double(n.f, f, v, out);
-    }
-    if (n.kind == NUMBER_FLOAT) {
-        if (f->type != 'd')
-            return ts_raise("TypeError", "%%%c format: an integer is required, not float", type);
-        TS_TRY(rt_float_to_int(n.f, &n.i));
-    }
-    if (f->precision > 0) { /* a precision of an int is its least number of digits */
-        char digits[72];
-        bool negative = n.i < 0;
-        size_t k = digits_of(negative ? 0 - (uint64_t)n.i : (uint64_t)n.i,
-                             f->type == 'd'   ? 10
-                             : f->type == 'o' ? 8
-                                              : 16,
-                             f->type == 'X', digits);
-        ts_buffer b = {0};
-        fill(&b, '0', f->precision - (int64_t)k);
-        ts_buffer_append(&b, digits, k);
-        char sign = negative ? '-' : f->sign;
-        put_padded(out, f, (ts_str){&sign, negative || shows_plus(f)},
-                   (ts_str){b.data, b.length}, '>');
-        ts_buffer_deinit(&b);
-        return NULL;
-    }
-    f->precision = -1;
-    return format_int(n.i, f, v, out);
-}
-
-static ts_status take_item(const rt_value *items, size_t count, size_t *used, rt_value *out) {
-    if (*used >= count)
-        return ts_raise("TypeError", "not enough arguments for format string");
-    *out = items[(*used)++];
-    return NULL;
-}
-
-static ts_status percent_star(const rt_value *items, size_t count, size_t *used, ts_str s,
-                              size_t *at, int64_t *out) {
-    if (*at < s.length && s.data[*at] == '*') {
-        rt_value v = rt_none();
-        (*at)++;
-        TS_TRY(take_item(items, count, used, &v));
-        if (v.tag != RT_TAG_INT || v.as.i > MAX_FIELD || v.as.i < -MAX_FIELD)
-            return ts_raise("TypeError", "* wants int");
-        *out = v.as.i;
-        return NULL;
-    }
-    for (; *at < s.length && s.data[*at] >= '0' && s.data[*at] <= '9'; (*at)++) {
-        *out = (*out < 0 ? 0 : *out * 10) + (s.data[*at] - '0');
-        if (*out > MAX_FIELD)
-            return ts_raise("ValueError", "width too big");
-    }
-    return NULL;
-}
-
-/* %(name)d: the value of the one operand, a dict; *at stands on the bracket and is moved behind its partner. */
-static ts_status take_keyed(const rt_value *items, size_t count, ts_str s, size_t *at, const rt_value **out) {
-    size_t start = ++*at, depth = 1;
-    for (; *at < s.length && depth; ++*at)
-        depth += s.data[*at] == '(' ? 1u : s.data[*at] == ')' ? (size_t)-1 : 0;
-    if (depth)
-        return ts_raise("ValueError", "incomplete format key");
-    if (count != 1 || items[0].tag != RT_TAG_DICT)
-        return ts_raise("TypeError", "format requires a mapping");
-    rt_value key;
-    rt_dict_entry *entry = NULL;
-    TS_TRY(rt_str_make((ts_str){s.data + start, *at - 1 - start}, &key));
-    ts_status status = rt_dict_find(items[0].as.dict, key, &entry);
-    if (!status && !entry)
-        status = ts_raise("KeyError", "'%.*s'", TS_STR_ARG(rt_str_text(key.as.str)));
-    rt_release(key);
-    *out = entry ? &entry->value : NULL;
-    return status;
-}
-
-static ts_status percent_format(ts_str s, const rt_value *items, size_t count, ts_buffer *out) {
-    size_t used = 0;
-    for (size_t at = 0; at < s.length;) {
-        char c = s.data[at++];
-        if (c != '%') {
-            ts_buffer_char(out, c);
-            continue;
-        }
-        format_spec f = {.fill = ' ', .width = -1, .precision = -1};
-        bool zero = false;
-        const rt_value *keyed = NULL;
-        if (at < s.length && s.data[at] == '(')
-            TS_TRY(take_keyed(items, count, s, &at, &keyed));
-        for (; at < s.length && strchr("-+ #0", s.data[at]); at++) {
-            char flag = s.data[at];
-            if (flag == '-')
-                f.align = '<';
-            else if (flag == '+' || (flag == ' ' && !f.sign))
-                f.sign = flag;
-            else if (flag == '#')
-                f.alternate = true;
-            else if (flag == '0')
-                zero = true;
-        }
-        TS_TRY(percent_star(items, count, &used, s, &at, &f.width));
-        if (f.width < -1) {
-            f.align = '<';
-            f.width = -f.width;
-        }
-        if (at < s.length && s.data[at] == '.') {
-            at++;
-            f.precision = 0;
-            TS_TRY(percent_star(items, count, &used, s, &at, &f.precision));
-        }
-        while (at < s.length && strchr("hlL", s.data[at]))
-            at++;
-        if (at >= s.length)
-            return ts_raise("ValueError", "incomplete format");
-        char type = s.data[at++];
-        if (type == '%') {
-            ts_buffer_char(out, '%');
-            continue;
-        }
-        if (!strchr("diouxXeEfFgGcrsa", type))
-            return ts_raise("ValueError", "unsupported format character '%c' (0x%x) at index %zu",
-                            type, (unsigned)(unsigned char)type, at - 1);
-        rt_value v, text;
-        if (keyed)
-            v = *keyed, used = count;
-        else
-            TS_TRY(take_item(items, count, &used, &v));
-        /* of %s and %c width, side and precision count, and no more */
-        format_spec plain = {.fill = ' ', .align = f.align ? f.align : '>', .width = f.width, .precision = f.precision, .type = 's'};
-        if (type == 's' || type == 'r' || type == 'a') {
-            TS_TRY(type == 's' ? rt_to_str(v, &text) : rt_to_repr(v, &text));
-            ts_status status = format_str(rt_str_text(text.as.str), &plain, v, out);
-            rt_release(text);
-            TS_TRY(status);
-        } else if (type == 'c') {
-            if (v.tag == RT_TAG_STR && v.as.str->code_points == 1) {
-                TS_TRY(format_str(rt_str_text(v.as.str), &plain, v, out));
-            } else if (v.tag == RT_TAG_INT || v.tag == RT_TAG_BOOL) {
-                plain.type = 'c';
-                plain.precision = -1;
-                TS_TRY(format_int(v.as.i, &plain, v, out));
-            } else {
-                return ts_raise("TypeError", "%%c requires int or char");
-            }
-        } else {
-            if (zero && !f.align) {
-                f.fill = '0';
-                f.align = '=';
-            }
-            TS_TRY(percent_number(v, type, &f, out));
-        }
-    }
-    if (used < count && !(count == 1 && items[0].tag == RT_TAG_DICT))
-        return ts_raise("TypeError", "not all arguments converted during string formatting");
-    return NULL;
-}
-
-KERNEL(str_percent_format) {
-    const rt_value *items;
-    size_t count;
-    ts_buffer out = {0};
-    tuple_items(&args[1], &items, &count);
-    ts_status status = percent_format(rt_str_text(args[0].as.str), items, count, &out);
     if (status) {
         ts_buffer_deinit(&out);
         return status;
