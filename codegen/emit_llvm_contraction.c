@@ -125,7 +125,7 @@ static void emit_tiles(kn_emitter *e, kn_pieces *x, kn_tile *t, const column_ste
     const kn_plan *p = &x->plan;
     LLVMValueRef start = kn_i64(e, 0), whole = NULL, next = NULL;
     LLVMValueRef share = NULL; /* of a row */
-    if (LLVMIsConstant(t->panel_bytes)) {
+    if (!t->line_bytes && LLVMIsConstant(t->panel_bytes)) {
         int per_panel = KN_PANEL / e->width, panels = (s->vectors + per_panel - 1) / per_panel;
         next = kn_address(e, t->right, kn_mul(e, t->panel_bytes, kn_i64(e, panels)));
         t->next_shift = emit_next_shift(e, p, count);
@@ -168,8 +168,18 @@ static void emit_columns(kn_emitter *e, kn_pieces *x, const column_step *s) {
     t.length = p->length >= 0 ? kn_i64(e, p->length) : kn_size(e, c->k);
     t.panel_bytes = c->format == KN_FLOAT32 ? kn_mul(e, kn_size(e, c->k), kn_i64(e, KN_PANEL * 4))
                                             : kn_i64(e, kn_format_panel_bytes(c->format, c->k));
-    LLVMValueRef panel = LLVMBuildUDiv(e->b, s->column, kn_i64(e, KN_PANEL), "");
-    t.right = kn_address(e, x->right, kn_mul(e, panel, t.panel_bytes));
+    if (p->reads_right) {
+        rt_dim stride = c->right.strides[c->batch_count + 1];
+        t.has_squares = stride != 1;
+        t.line_bytes = kn_mul(e, kn_size(e, c->right_k), kn_i64(e, 4));
+        t.column_bytes = t.has_squares ? kn_mul(e, kn_size(e, stride), kn_i64(e, 4)) : NULL;
+        t.columns = kn_sub(e, kn_size(e, e->k->dims[c->batch_count + 1].size), s->column);
+        t.masks = s->masks;
+        t.right = kn_float_address(e, x->right, kn_mul(e, s->column, kn_size(e, stride)));
+    } else {
+        LLVMValueRef panel = LLVMBuildUDiv(e->b, s->column, kn_i64(e, KN_PANEL), "");
+        t.right = kn_address(e, x->right, kn_mul(e, panel, t.panel_bytes));
+    }
     LLVMValueRef count = kn_sub(e, x->row_end, x->row_begin);
     if (x->sum_begin) {
         t.length = kn_i64(e, x->sum_length);
@@ -352,7 +362,7 @@ static void emit_items(kn_emitter *e, const kn_plan *plan, LLVMValueRef tile) {
                        kn_size(e, k->dims[c->batch_count].size));
     x.left = kn_batch_address(e, &c->left);
     x.right = kn_batch_address(e, &c->right);
-    if (p->is_amx ? p->amx_packs_right : !c->right_is_packed)
+    if (p->is_amx ? p->amx_packs_right : !c->right_is_packed && !p->reads_right)
         kn_emit_packed_right(e, &x, panel_begin, panel_end);
     if (p->is_amx) {
         kn_emit_amx_item(e, &x, panel_begin, panel_end);

@@ -28,6 +28,7 @@ typedef struct kn_plan {
     int64_t planes, out_lines, in_lines;
     rt_dim table_bytes, packed_left_bytes, packed_right_bytes;
     int64_t left_row_bytes; /* of rows in bfloat16 */
+    bool reads_right;       /* a right operand of two inputs where it lies, not as panels */
     bool is_amx;            /* emit_llvm_amx.c: `rows` and two panels are a pair of tiles by two */
     int64_t amx_pairs;      /* of an item, at most */
     bool amx_packs_right;   /* a right operand that is no constant */
@@ -59,6 +60,11 @@ typedef struct kn_tile {
     LLVMValueRef taps, length;
     LLVMValueRef right;      /* the first panel */
     LLVMValueRef panel_bytes;
+    /* `right` where it lies: bytes from a term to the next one (NULL: it is panels), from a column to the next one
+     * (NULL: adjacent), how many columns there are, each vector's mask (NULL entries: all lanes). */
+    LLVMValueRef line_bytes, column_bytes, columns;
+    LLVMValueRef const *masks;
+    bool has_squares; /* terms are adjacent: a step is as many as lanes */
     int64_t ahead;           /* what is needed next lies so many bytes on; 0: in the next panels */
     LLVMValueRef next;       /* of the next panels, where this tile's share begins; NULL: all is its */
     LLVMValueRef next_shift; /* int64: log2 of how many tiles share them */
@@ -82,6 +88,9 @@ void kn_emit_left_copy(kn_emitter *e, kn_pieces *x);
 /* Sets x->right to where panel 0 would lie. */
 void kn_emit_packed_right(kn_emitter *e, kn_pieces *x, LLVMValueRef panel_begin, LLVMValueRef panel_end);
 LLVMValueRef kn_float_address(kn_emitter *e, LLVMValueRef base, LLVMValueRef index);
+/* Step number `step` behind b of a tile whose right side is no panels: out[vector], out[vector * lanes + term] of
+ * squares, whose first `terms` exist. */
+void kn_emit_right_step(kn_emitter *e, const kn_tile *t, LLVMValueRef b, int64_t step, int64_t terms, LLVMValueRef *out);
 /* Splits row m into image, out_h, out_w. */
 void kn_split_row(kn_emitter *e, LLVMValueRef m, LLVMValueRef out[3]);
 /* The input's place under the first tap of an output; whether a place is inside of the image. */
@@ -99,8 +108,8 @@ int64_t kn_dot_row_bytes(int64_t k); /* from one row of bfloat16 to the next */
 /* count floats, `stride` apart (NULL: adjacent), rounded to `to`; zeros fill the last 16 lanes. */
 void kn_emit_dot_copy(kn_emitter *e, LLVMValueRef to, LLVMValueRef from, LLVMValueRef stride,
                       int64_t count);
-/* Loads step number `step` behind b; k is the index of its first term in the row. */
-void kn_step_begin(kn_emitter *e, kn_step *s, LLVMValueRef b, int64_t step, LLVMValueRef k);
+/* Loads step number `step` behind b, of `terms` terms; k is the index of the first in the row. */
+void kn_step_begin(kn_emitter *e, kn_step *s, LLVMValueRef b, int64_t step, LLVMValueRef k, int64_t terms);
 /* A step has rounds: columns, then a of each row, then multiply; `terms` are those that exist. */
 int kn_step_rounds(const kn_step *s, int64_t terms);
 void kn_step_columns(kn_emitter *e, kn_step *s, int round, LLVMValueRef *columns);

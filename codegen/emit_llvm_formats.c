@@ -78,7 +78,11 @@ static void prefetch_next(kn_emitter *e, const kn_step *s, LLVMValueRef b, int64
     }
 }
 
-void kn_step_begin(kn_emitter *e, kn_step *s, LLVMValueRef b, int64_t step, LLVMValueRef k) {
+void kn_step_begin(kn_emitter *e, kn_step *s, LLVMValueRef b, int64_t step, LLVMValueRef k, int64_t terms) {
+    if (s->t->line_bytes) {
+        kn_emit_right_step(e, s->t, b, step, terms, s->raw);
+        return;
+    }
     kn_format format = s->t->format;
     LLVMTypeRef element = format == KN_FLOAT32 ? e->unit->f32
                           : format == KN_INT8  ? e->unit->i8
@@ -136,7 +140,7 @@ static LLVMValueRef column(kn_emitter *e, const kn_step *s, int j, int round) {
 
 void kn_step_columns(kn_emitter *e, kn_step *s, int round, LLVMValueRef *columns) {
     for (int j = 0; j < s->t->vectors; j++)
-        columns[j] = column(e, s, j, round);
+        columns[j] = s->t->has_squares ? s->raw[j * e->width + round] : column(e, s, j, round);
 }
 
 /* ---- the left side, sums ---- */

@@ -78,7 +78,7 @@ static void emit_gemv(cg_unit *unit, LLVMValueRef f, int panels) {
 bool kn_is_cached_row(const kn_kernel *k, const kn_plan *p) {
     const kn_contraction *c = &k->contraction;
     rt_dim columns = k->dims[c->batch_count + 1].size;
-    return p->rows == 1 && p->vectors > 1 && p->taps == 1 && c->format == KN_FLOAT32 &&
+    return p->rows == 1 && p->vectors > 1 && !p->reads_right && p->taps == 1 && c->format == KN_FLOAT32 &&
            (c->left_kind == KN_LEFT_ROWS || c->left_kind == KN_LEFT_PACKED) &&
            rt_dim_is_constant(columns) && rt_dim_is_constant(c->k) && c->k > 0 &&
            columns <= (4 << 20) / 4 / c->k;

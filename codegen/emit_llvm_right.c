@@ -1,6 +1,41 @@
-/* codegen/emit_llvm_right.c - the right side of a product of two inputs, packed in panels of 16 columns as
- * constant weights are at compile time. */
+/* codegen/emit_llvm_right.c - the right side of a product of two inputs: read where it lies, or packed in panels
+ * of 16 columns as constant weights are at compile time. */
 #include "codegen/emit_llvm_contraction.h"
+
+/* ---- where it lies ---- */
+
+/* The terms of a column stand one after another: those of as many columns as lanes are transposed. Columns past
+ * the end repeat the last one. */
+static void emit_square(kn_emitter *e, const kn_tile *t, LLVMValueRef b, int64_t step, int j, int64_t terms,
+                        LLVMValueRef *out) {
+    int w = e->width;
+    LLVMValueRef last = t->masks[j] ? kn_sub(e, t->columns, kn_i64(e, 1)) : NULL;
+    LLVMValueRef mask = terms < w ? kn_lane_mask(e, kn_i64(e, terms), w) : NULL;
+    for (int i = 0; i < w; i++) {
+        LLVMValueRef column = kn_i64(e, (int64_t)j * w + i);
+        column = kn_mul(e, last ? kn_min(e, column, last) : column, t->column_bytes);
+        LLVMValueRef at = kn_address(e, kn_address(e, b, column), kn_i64(e, step * w * 4));
+        out[i] = kn_emit_load(e, at, NULL, RT_float32, w, mask);
+    }
+    kn_transpose(e, out, w);
+}
+
+void kn_emit_right_step(kn_emitter *e, const kn_tile *t, LLVMValueRef b, int64_t step, int64_t terms,
+                        LLVMValueRef *out) {
+    LLVMValueRef width = t->column_bytes ? kn_mul(e, t->column_bytes, kn_i64(e, e->width)) : kn_i64(e, e->width * 4);
+    LLVMValueRef line = kn_address(e, b, kn_mul(e, t->line_bytes, kn_i64(e, step)));
+    for (int j = 0; j < t->vectors; j++) {
+        if (t->has_squares) {
+            emit_square(e, t, b, step, j, terms, out + j * e->width);
+            continue;
+        }
+        LLVMValueRef at = kn_address(e, line, kn_mul(e, width, kn_i64(e, j)));
+        LLVMValueRef stride = t->column_bytes ? LLVMBuildLShr(e->b, t->column_bytes, kn_i64(e, 2), "") : NULL;
+        out[j] = kn_emit_load(e, at, stride, RT_float32, e->width, t->masks[j]);
+    }
+}
+
+/* ---- packed ---- */
 
 typedef struct right_side {
     kn_pieces *x;

@@ -28,6 +28,10 @@ static bool is_constant(LLVMValueRef v, int64_t *out) {
     return true;
 }
 
+static int64_t terms_of_step(const kn_emitter *e, const kn_tile *t) {
+    return t->has_squares ? e->width : kn_format_step(t->format);
+}
+
 /* Step number `step` (of the format: one term, or a few) behind `at` (bytes) in every row and behind
  * b; k is the index of the first term, of which there are `terms`. */
 static void emit_step(kn_emitter *e, sum_state *s, LLVMValueRef at, LLVMValueRef b, int64_t step,
@@ -35,10 +39,10 @@ static void emit_step(kn_emitter *e, sum_state *s, LLVMValueRef at, LLVMValueRef
     const kn_tile *t = s->t;
     LLVMValueRef columns[KN_MAX_TILE];
     kn_step parts = {.t = t, .next = s->next};
-    int64_t row_step = 0, first = step * kn_format_step(t->format);
+    int64_t row_step = 0, first = step * terms_of_step(e, t);
     if (!t->table)
         is_constant(t->row_step, &row_step);
-    kn_step_begin(e, &parts, b, step, k);
+    kn_step_begin(e, &parts, b, step, k, terms);
     for (int round = 0; round < kn_step_rounds(&parts, terms); round++) {
         kn_step_columns(e, &parts, round, columns);
         for (int i = 0; i < t->rows; i++) {
@@ -55,11 +59,27 @@ static void emit_step(kn_emitter *e, sum_state *s, LLVMValueRef at, LLVMValueRef
     }
 }
 
+/* Terms [from, to): `unroll` steps at a time; s->sums[s->count] is where the right side is. */
+static void emit_terms(kn_emitter *e, sum_state *s, LLVMValueRef from, LLVMValueRef to, int unroll,
+                       LLVMValueRef step_bytes) {
+    int64_t step = terms_of_step(e, s->t);
+    kn_loop terms;
+    kn_loop_begin(e, &terms, from, to, unroll * step, s->sums, s->count + 1);
+    memcpy(s->sums, terms.phis, sizeof s->sums);
+    LLVMValueRef at = kn_mul(e, terms.index, kn_i64(e, s->t->term_step)), here = s->sums[s->count];
+    for (int u = 0; u < unroll; u++)
+        emit_step(e, s, at, here, u, kn_add(e, terms.index, kn_i64(e, u * step)), step);
+    s->sums[s->count] = kn_address(e, here, kn_mul(e, step_bytes, kn_i64(e, unroll)));
+    kn_loop_end(e, &terms, s->sums);
+    memcpy(s->sums, terms.exit_phis, sizeof s->sums);
+}
+
 /* The terms of one tap; returns b behind them. */
 static LLVMValueRef emit_tap(kn_emitter *e, sum_state *s, LLVMValueRef b) {
     const kn_tile *t = s->t;
-    int64_t length, row_step = 0, step = kn_format_step(t->format);
-    int64_t step_bytes = kn_format_step_bytes(t->format);
+    int64_t length, row_step = 0, step = terms_of_step(e, t);
+    LLVMValueRef step_bytes = t->line_bytes ? kn_mul(e, t->line_bytes, kn_i64(e, step))
+                                            : kn_i64(e, kn_format_step_bytes(t->format));
     if (t->next) {
         LLVMValueRef behind = LLVMBuildPtrDiff2(e->b, e->unit->i8, b, t->right, "");
         s->next = kn_address(e, t->next, LLVMBuildLShr(e->b, behind, t->next_shift, ""));
@@ -74,31 +94,31 @@ static LLVMValueRef emit_tap(kn_emitter *e, sum_state *s, LLVMValueRef b) {
         for (int64_t i = 0; i * step < length; i++)
             emit_step(e, s, kn_i64(e, 0), b, i, kn_i64(e, i * step),
                       length - i * step < step ? length - i * step : step);
-        return kn_address(e, b, kn_i64(e, (length + step - 1) / step * step_bytes));
+        return kn_address(e, b, kn_mul(e, step_bytes, kn_i64(e, (length + step - 1) / step)));
     }
     /* Few sums leave room in the front end for the loop's own work only if that is shared. */
     int unroll = 1;
     int64_t rest = 0;
     if (is_constant(t->length, &length))
         rest = length % step;
-    if (is_constant(t->length, &length) && rest == 0)
+    if (is_constant(t->length, &length) && rest == 0 && !t->has_squares)
         while (unroll < 4 && s->count * unroll < 16 && length % (unroll * 2 * step) == 0)
             unroll *= 2;
     s->sums[s->count] = b;
-    kn_loop terms;
-    LLVMValueRef end = kn_sub(e, t->length, kn_i64(e, rest));
-    kn_loop_begin(e, &terms, kn_i64(e, 0), end, unroll * step, s->sums, s->count + 1);
-    memcpy(s->sums, terms.phis, sizeof s->sums);
-    LLVMValueRef at = kn_mul(e, terms.index, kn_i64(e, t->term_step)), here = s->sums[s->count];
-    for (int u = 0; u < unroll; u++)
-        emit_step(e, s, at, here, u, kn_add(e, terms.index, kn_i64(e, u * step)), step);
-    s->sums[s->count] = kn_address(e, here, kn_i64(e, unroll * step_bytes));
-    kn_loop_end(e, &terms, s->sums);
-    memcpy(s->sums, terms.exit_phis, sizeof s->sums);
+    LLVMValueRef end = t->has_squares ? LLVMBuildAnd(e->b, t->length, kn_i64(e, -step), "")
+                                      : kn_sub(e, t->length, kn_i64(e, rest));
+    emit_terms(e, s, kn_i64(e, 0), end, unroll, step_bytes);
+    if (t->has_squares && !LLVMIsConstant(t->length)) { /* what is left of them, one by one */
+        kn_tile singly = *t;
+        singly.has_squares = false;
+        s->t = &singly;
+        emit_terms(e, s, end, t->length, 1, t->line_bytes);
+        s->t = t;
+    }
     if (rest) {
-        here = s->sums[s->count];
+        LLVMValueRef here = s->sums[s->count];
         emit_step(e, s, kn_mul(e, end, kn_i64(e, t->term_step)), here, 0, end, rest);
-        return kn_address(e, here, kn_i64(e, step_bytes));
+        return kn_address(e, here, step_bytes);
     }
     return s->sums[s->count];
 }

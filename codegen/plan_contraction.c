@@ -202,10 +202,43 @@ static void set_work(kn_kernel *k, const kn_plan *p, rt_dim items, int64_t block
                    p->parts_bytes);
 }
 
-static void make_float_plan(kn_kernel *k, const cg_target_info *target, kn_plan *p) {
+/* A right operand of two inputs whose columns or terms are adjacent can be read where it lies. */
+static bool may_read_right(const kn_kernel *k, const cg_target_info *target) {
+    const kn_contraction *c = &k->contraction;
+    rt_dim columns = k->dims[c->batch_count + 1].size;
+    if (c->right_is_packed || c->format != KN_FLOAT32 ||
+        (c->left_kind != KN_LEFT_ROWS && c->left_kind != KN_LEFT_PACKED))
+        return false;
+    if (target->vector_bytes > 16)
+        return c->right.strides[c->batch_count + 1] == 1 || c->right_k == 1;
+    /* The last columns would be loaded one by one. */
+    return c->right.strides[c->batch_count + 1] == 1 && rt_dim_is_constant(columns) &&
+           columns % (target->vector_bytes / 4) == 0;
+}
+
+/* Rows of one tile read every element once, and a copy of them would only be more work: 1 x 1000 x 1000 takes a
+ * third of the time so, 8 x 512 x 512 too. Squares that are transposed in registers want just that. More tiles come back to the lines under their columns: while the
+ * matrix leaves half of the second-level cache free that is no slower than panels, but lines 4 KB apart or more
+ * share sets of the first level (300 x 128 x 2048 loses an eighth). AVX2's tiles, less than half as high, come
+ * back more often. */
+static bool pays_to_read_right(const kn_kernel *k, const cg_target_info *target, const kn_plan *p, int64_t most_rows) {
+    const kn_contraction *c = &k->contraction;
+    if (most_rows <= p->rows)
+        return true;
+    int64_t room = target->vector_bytes > 32 || most_rows <= 4 * p->rows ? 1 << 20 : 256 << 10;
+    return c->right.strides[c->batch_count + 1] == 1 && rt_dim_is_constant(c->k) && rt_dim_is_constant(c->right_k) &&
+           most_rows < INT64_MAX &&
+           c->right_k * 4 <= 4096 && c->right_k * 4 * c->k <= room;
+}
+
+/* Of a number of rows that is not known at most `most_rows` are worked on. */
+static void make_float_plan(kn_kernel *k, const cg_target_info *target, int64_t most_rows, kn_plan *p) {
     kn_contraction *c = &k->contraction;
     memset(p, 0, sizeof *p);
     choose_tile(k, target, p);
+    p->reads_right = may_read_right(k, target) && pays_to_read_right(k, target, p, most_rows);
+    if (p->reads_right && c->right.strides[c->batch_count + 1] != 1) /* a square takes as many registers as lanes */
+        p->vectors = p->panels = 1;
     int m = c->batch_count;
     rt_dim rows = k->dims[m].size, columns = k->dims[m + 1].size;
     bool has_table = c->left_kind == KN_LEFT_CONVOLUTION, has_lines = c->left_kind == KN_LEFT_LINES;
@@ -234,7 +267,7 @@ static void make_float_plan(kn_kernel *k, const cg_target_info *target, kn_plan 
         block = block / p->rows * p->rows;
     if (block < p->rows)
         block = p->rows;
-    if (!c->right_is_packed && block < 256 / p->rows * p->rows)
+    if (!c->right_is_packed && !p->reads_right && block < 256 / p->rows * p->rows)
         block = 256 / p->rows * p->rows; /* the right side is packed once an item */
     /* Two threads each with their rows read less of what the other wrote than with their columns; but each
      * reads all weights, and so does a thread alone, twice: GPT-2's 64 rows lost a tenth by it. */
@@ -244,7 +277,8 @@ static void make_float_plan(kn_kernel *k, const cg_target_info *target, kn_plan 
         int64_t even = (rows + (rows + block - 1) / block - 1) / ((rows + block - 1) / block);
         block = (even + p->rows - 1) / p->rows * p->rows;
     }
-    choose_sum_block(k, target, p);
+    if (!p->reads_right)
+        choose_sum_block(k, target, p);
     if (p->sum_block && c->right_is_packed)
         block = p->inner;
     else if (p->sum_block) /* all rows: the right side is packed once an item */
@@ -268,7 +302,7 @@ static void make_float_plan(kn_kernel *k, const cg_target_info *target, kn_plan 
         items = kn_dim_mul(k, items, k->dims[d].size);
     int64_t panels = (kn_known_or(columns, 0) + KN_PANEL - 1) / KN_PANEL;
     p->groups = 1;
-    bool may_group = c->right_is_packed && c->left_kind != KN_LEFT_PACKED &&
+    bool may_group = (c->right_is_packed || p->reads_right) && c->left_kind != KN_LEFT_PACKED &&
                      rt_dim_is_constant(items) && items > 0 && items < 16 && panels > p->panels;
     int64_t unit = one_row_panels(k, target, p);
     bool shares_row = unit && right_bytes > 256 * 1024 && panels > unit;
@@ -305,7 +339,7 @@ static void make_float_plan(kn_kernel *k, const cg_target_info *target, kn_plan 
     else if (p->copies_left)
         p->packed_left_bytes = (p->inner * (p->sum_block + 16) * 4 + 63) / 64 * 64;
     p->packed_right_bytes = 0;
-    if (!c->right_is_packed)
+    if (!c->right_is_packed && !p->reads_right)
         p->packed_right_bytes =
             kn_dim_mul(k, p->group ? p->group * KN_PANEL * 4
                                    : kn_dim_mul(k, kn_dim_ceil_div(k, columns, KN_PANEL), KN_PANEL * 4),
@@ -316,7 +350,7 @@ static void make_float_plan(kn_kernel *k, const cg_target_info *target, kn_plan 
 
 static void make_plan(kn_kernel *k, const cg_target_info *target, kn_plan *p) {
     if (!kn_plan_amx(k, target, p)) {
-        make_float_plan(k, target, p);
+        make_float_plan(k, target, kn_known_or(k->dims[k->contraction.batch_count].size, INT64_MAX), p);
         return;
     }
     const kn_contraction *c = &k->contraction;
@@ -332,21 +366,23 @@ static void make_plan(kn_kernel *k, const cg_target_info *target, kn_plan *p) {
     set_work(k, p, items, kn_known_or(p->block, p->room), c->k * k->dims[c->batch_count + 1].size * 4);
 }
 
-/* An unknown number of rows that turns out small: the items of `amx` without its tiles. */
-static bool make_few_plan(kn_kernel *k, const cg_target_info *target, const kn_plan *amx, kn_plan *p) {
-    if (!amx->is_amx || rt_dim_is_constant(k->dims[k->contraction.batch_count].size))
-        return false;
+/* An unknown number of rows that turns out small: the items of `all` without AMX's tiles, and without panels
+ * of a right operand that can be read where it lies. Up to how many rows; 0: it has no such form. */
+static int64_t make_few_plan(kn_kernel *k, const cg_target_info *target, const kn_plan *all, kn_plan *p) {
+    int64_t most = all->is_amx ? KN_AMX_FEW_ROWS : may_read_right(k, target) ? all->rows : 0;
+    if (!most || rt_dim_is_constant(k->dims[k->contraction.batch_count].size))
+        return 0;
     kn_kernel few = *k;
-    make_float_plan(&few, target, p);
-    p->block = amx->block;
-    p->blocks = amx->blocks;
+    make_float_plan(&few, target, most, p);
+    p->block = all->block;
+    p->blocks = all->blocks;
     if (p->sum_blocks > 1) /* sums so far of as many panels */
-        p->parts_bytes = p->inner * amx->group * KN_PANEL * 4;
-    p->group = amx->group;
-    p->groups = amx->groups;
-    if (!k->contraction.right_is_packed) /* an item packs its own */
+        p->parts_bytes = p->inner * all->group * KN_PANEL * 4;
+    p->group = all->group;
+    p->groups = all->groups;
+    if (all->is_amx && !k->contraction.right_is_packed && !p->reads_right) /* an item packs its own */
         p->packed_right_bytes = p->group * KN_PANEL * 4 * k->contraction.k;
-    return true;
+    return most;
 }
 
 /* Every symbolic size that the emitter will ask for. */
@@ -382,6 +418,8 @@ ts_status kn_plan_contraction(kn_kernel *k, const cg_target_info *target) {
     kn_plan few;
     if (!make_few_plan(k, target, &p, &few))
         return NULL;
+    if (!p.is_amx) /* the same scratch, less of it */
+        return register_sizes(k, &few);
     int64_t bytes = few.packed_left_bytes + few.packed_right_bytes + few.parts_bytes; /* of ROWS: constants */
     if (bytes > kn_known_or(k->scratch_bytes, 0))
         k->scratch_bytes = bytes;
@@ -416,8 +454,9 @@ int kn_plan_row_forms(kn_kernel *k, const cg_target_info *target, kn_row_form *o
         out[count].plan.group = plan.group;
         out[count++].plan.groups = plan.groups;
     }
-    if (make_few_plan(k, target, &plan, &few))
-        out[count++] = (kn_row_form){k, few, KN_AMX_FEW_ROWS};
+    int64_t most = make_few_plan(k, target, &plan, &few);
+    if (most)
+        out[count++] = (kn_row_form){k, few, most};
     out[count++] = (kn_row_form){k, plan, INT64_MAX};
     return count;
 }

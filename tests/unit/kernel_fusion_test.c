@@ -234,6 +234,47 @@ START_TEST(products_of_two_inputs) {
 }
 END_TEST
 
+/* It is read where it lies: columns that end within a vector, a slice of wider rows; few of an unknown number of
+ * rows, and more of them than one tile has. */
+START_TEST(products_that_read_the_right_side) {
+    check_text("func @forward(%x: float32[2,65,100], %y: float32[2,100,80]) -> float32[2,65,77] entry {\n"
+               "  %s = slice.Tensor(%y, 2, 2, 79, 1) : float32[2,100,77]\n"
+               "  %a = matmul(%x, %s) : float32[2,65,77]\n"
+               "  %b = relu(%a) : float32[2,65,77]\n"
+               "  return %b\n"
+               "}\n", 1, 1e-5, 0);
+    check_text("func @forward(%x: float32[1,300], %y: float32[300,131]) -> float32[1,131] entry {\n"
+               "  %a = mm(%x, %y) : float32[1,131]\n"
+               "  return %a\n"
+               "}\n", 1, 1e-5, 0);
+    const char *rows = "func @forward(%x: float32[3,N,M], %y: float32[3,M,45]) -> float32[3,N,45] entry {\n"
+                       "  %a = matmul(%x, %y) : float32[3,N,45]\n"
+                       "  return %a\n"
+                       "}\n";
+    /* Where terms are adjacent squares are transposed in registers: of known and of unknown sizes. */
+    const char *columns = "func @forward(%x: float32[3,N,M], %y: float32[3,45,M]) -> float32[3,N,45] entry {\n"
+                          "  %t = transpose.int(%y, 1, 2) : float32[3,M,45]\n"
+                          "  %a = matmul(%x, %t) : float32[3,N,45]\n"
+                          "  return %a\n"
+                          "}\n";
+    int sizes[] = {1, 4, 6, 7, 14, 15, 33};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        check_text(rows, 1, 1e-5, sizes[i]);
+        check_text(columns, 1, 1e-5, sizes[i]);
+    }
+    check_text("func @forward(%x: float32[2,77], %y: float32[45,77]) -> float32[2,45] entry {\n"
+               "  %t = t(%y) : float32[77,45]\n"
+               "  %a = mm(%x, %t) : float32[2,45]\n"
+               "  return %a\n"
+               "}\n", 1, 1e-5, 0);
+    check_text("func @forward(%x: float32[5,3], %y: float32[16,3]) -> float32[5,16] entry {\n"
+               "  %t = t(%y) : float32[3,16]\n"
+               "  %a = mm(%x, %t) : float32[5,16]\n"
+               "  return %a\n"
+               "}\n", 1, 1e-5, 0);
+}
+END_TEST
+
 START_TEST(symbolic_attention) {
     const char *text =
         "func @forward(%q: float32[2,N,8], %k: float32[2,N,8], %v: float32[2,N,12]) -> float32[2,N,12] entry {\n"
@@ -669,6 +710,7 @@ int main(void) {
     tcase_add_test(tc, products_of_inputs);
     tcase_add_test(tc, attention);
     tcase_add_test(tc, products_of_two_inputs);
+    tcase_add_test(tc, products_that_read_the_right_side);
     tcase_add_test(tc, symbolic_attention);
     tcase_add_test(tc, masked_attention);
     tcase_add_test(tc, kinds_of_attention);
