@@ -6,8 +6,8 @@
  * Which is which says the table of derivatives.def; what is neither (abs, real, view_as_real) has a
  * formula that knows of complex numbers and stands there as linear. An operand that is real takes
  * the real part, which its own dtype cuts out. Where a dtype is not known the conjugates are there too,
- * and do nothing to real numbers; what has no row counts as real then, unless the function makes
- * complex numbers itself. */
+ * and do nothing to real numbers; what has no row counts as real then, which is checked at run
+ * time. */
 #include "passes/differentiate.h"
 
 typedef struct complex_row {
@@ -71,14 +71,19 @@ static ir_value *conjugate(differ_rule *r, ir_value *v) {
     return differ_call(r, is_complex(v) ? "conj_physical" : "conj", v, NULL, NULL); /* of reals: itself */
 }
 
-/* No row and no dtype: at run time a complex gradient raises. */
+/* No row and no dtype: at run time a complex gradient or operand raises. */
 static ts_status apply_to_real(differ_rule *r, differ_formula formula, bool *out_done) {
     ir_value *g = r->g, *y = r->op->result_count ? r->op->results[0] : NULL;
     if (!g || !is_open(y) || y->type->kind != IR_TENSOR)
         return formula(r, out_done);
-    ir_value *real;
-    TS_TRY(differ_call_library(r, "_real_gradient", &g, 1, &real));
-    real = differ_cast(r, real, g->type);
+    ir_value *real = g;
+    for (size_t i = 0; i < r->op->operand_count; i++) {
+        ir_value *operands[2] = {real, r->op->operands[i]};
+        if (!r->wanted[i] || !is_open(operands[1]) || operands[1]->type->kind != IR_TENSOR)
+            continue;
+        TS_TRY(differ_call_library(r, "_real_gradient", operands, 2, &real));
+        real = differ_cast(r, real, g->type);
+    }
     ir_value_map_set(r->adjoints, y, real);
     r->g = real;
     ts_status status = formula(r, out_done);
@@ -91,7 +96,7 @@ ts_status differ_apply_complex(differ_rule *r, differ_formula formula, bool *out
     ir_op *op = r->op;
     const complex_row *row = find_row(op);
     *out_done = row != NULL;
-    if (!row && (is_known_complex(op) || r->d->has_complex))
+    if (!row && is_known_complex(op))
         return NULL;
     if (!row)
         return apply_to_real(r, formula, out_done);

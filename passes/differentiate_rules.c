@@ -217,7 +217,9 @@ static ir_value *scaled(differ_rule *r, ir_value *g, const ir_value *alpha) {
     if (ir_const_double(alpha, &a) && a == 1)
         return g;
     ir_value *copy = r->op->operands[2];
-    return CALL2("mul.Scalar", g, copy);
+    if (ir_const_double(alpha, &a) || !differ_may_be_complex(r->op))
+        return CALL2("mul.Scalar", g, copy);
+    return CALL1("conj", CALL2("mul.Scalar", CALL1("conj", g), copy)); /* by the conjugate of alpha */
 }
 
 /* ---- arithmetic ---- */
@@ -390,7 +392,8 @@ static ir_value *shape(differ_rule *r) {
         return made->results[0];
     }
     bool is_list = is_op(op, "prim_getitem.list"), is_item = is_list || is_op(op, "prim_getitem");
-    if (is_item || is_op(op, "index.Tensor")) { /* items: where ranks were never known */
+    if (is_item || is_op(op, "index.Tensor") || is_op(op, "index.Tensor_hacked_twin") ||
+        is_op(op, "_unsafe_index.Tensor") || is_op(op, "_unsafe_index.Tensor_hacked_twin")) { /* items: where ranks were never known */
         ir_value *operands[4] = {CALL1("zeros_like", x), o[1], g, ir_build_bool(r->b, true)};
         ir_op *made = ir_build_core(r->b, is_list ? OP_prim_setitem_list : is_item ? OP_prim_setitem : OP_index_put, operands, 4);
         infer(r, made);

@@ -27,8 +27,8 @@ def _unused_input(allow_unused: bool) -> None:
                            "Set allow_unused=True if this is the desired behavior.")
 
 
-def _real_gradient(grad: Tensor) -> Tensor:
-    if torch.is_complex(grad):
+def _real_gradient(grad: Tensor, operand: Tensor) -> Tensor:
+    if torch.is_complex(grad) or torch.is_complex(operand):
         raise NotImplementedError("the derivative of an operator between complex tensors whose dtype is known only at run time is "
                                   "not supported yet: declare the dtypes of the inputs")
     return grad
@@ -342,7 +342,7 @@ def d_frexp(grad: Tensor, result1: Tensor) -> Tensor:
 # ---- elementwise, several operands ----
 
 def d_rsub__Tensor(grad: Tensor, alpha: number) -> Tuple[Tensor, Tensor]:
-    return -grad * float(alpha), grad
+    return -grad * alpha, grad
 
 
 def d_div__Tensor_mode(grad: Tensor, self: Tensor, other: Tensor, rounding_mode: Optional[str]) -> Tuple[Tensor, Tensor]:
@@ -369,8 +369,14 @@ def _pow_self(grad: Tensor, self: Tensor, exponent: Tensor) -> Tensor:
     return torch.where(torch.eq(exponent, 0), torch.zeros_like(grad), grad * exponent * torch.pow(self, exponent - 1))
 
 
+def _not_negative(exponent: Tensor) -> Tensor:
+    if torch.is_complex(exponent):
+        return torch.logical_and(torch.eq(torch.imag(exponent), 0), torch.ge(torch.real(exponent), 0))
+    return torch.ge(exponent, 0)
+
+
 def _pow_exponent(grad: Tensor, self: Tensor, exponent: Tensor, result: Tensor) -> Tensor:
-    flat = torch.logical_and(torch.eq(self, 0), torch.ge(exponent, 0))
+    flat = torch.logical_and(torch.eq(self, 0), _not_negative(exponent))
     return grad * torch.where(flat, torch.zeros_like(result), result * torch.log(self))
 
 
@@ -381,26 +387,26 @@ def d_pow__Tensor_Tensor(grad: Tensor, self: Tensor, exponent: Tensor, result: T
 def d_pow__Tensor_Scalar(grad: Tensor, self: Tensor, exponent: number) -> Tensor:
     if exponent == 0:
         return torch.zeros_like(grad)
-    return grad * (torch.pow(self, float(exponent) - 1) * float(exponent))
+    return grad * (torch.pow(self, exponent - 1) * exponent)
 
 
 def d_pow__Scalar(grad: Tensor, self: number, exponent: Tensor, result: Tensor) -> Tensor:
     if self == 0:
-        return torch.where(torch.ge(exponent, 0), torch.zeros_like(grad), grad * result * -math.inf)
-    return grad * (result * math.log(float(self)))
+        return torch.where(_not_negative(exponent), torch.zeros_like(grad), grad * result * -math.inf)
+    return grad * (result * torch.log(torch.scalar_tensor(self, dtype=result.dtype)))
 
 
 def d_float_power__Tensor_Tensor(grad: Tensor, self: Tensor, exponent: Tensor, result: Tensor) -> Tuple[Tensor, Tensor]:
-    x, y = self.to(torch.float64), exponent.to(torch.float64)
+    x, y = self.to(result.dtype), exponent.to(result.dtype)
     return _pow_self(grad, x, y), _pow_exponent(grad, x, y, result)
 
 
-def d_float_power__Tensor_Scalar(grad: Tensor, self: Tensor, exponent: number) -> Tensor:
-    return d_pow__Tensor_Scalar(grad, self.to(torch.float64), exponent).to(self.dtype)
+def d_float_power__Tensor_Scalar(grad: Tensor, self: Tensor, exponent: number, result: Tensor) -> Tensor:
+    return d_pow__Tensor_Scalar(grad, self.to(result.dtype), exponent).to(self.dtype)
 
 
 def d_float_power__Scalar(grad: Tensor, self: number, exponent: Tensor, result: Tensor) -> Tensor:
-    return d_pow__Scalar(grad, self, exponent.to(torch.float64), result).to(exponent.dtype)
+    return d_pow__Scalar(grad, self, exponent.to(result.dtype), result).to(exponent.dtype)
 
 
 def d_maximum(grad: Tensor, self: Tensor, other: Tensor) -> Tuple[Tensor, Tensor]:
@@ -453,6 +459,22 @@ def d_logaddexp2(grad: Tensor, self: Tensor, other: Tensor, result: Tensor) -> T
 
 def d_ldexp(grad: Tensor, self: Tensor, other: Tensor, result: Tensor) -> Tuple[Tensor, Tensor]:
     return grad * torch.pow(2.0, other), grad * result * math.log(2)
+
+
+def d_igamma(grad: Tensor, self: Tensor, other: Tensor) -> Tensor:
+    return grad * torch.exp((self - 1) * torch.log(other) - other - torch.lgamma(self))
+
+
+def d_igammac(grad: Tensor, self: Tensor, other: Tensor) -> Tensor:
+    return -d_igamma(grad, self, other)
+
+
+def d_zeta(grad: Tensor, self: Tensor, other: Tensor) -> Tensor:
+    return grad * -self * torch.special_zeta(self + 1, other)
+
+
+def d_zeta__self_scalar(grad: Tensor, self: number, other: Tensor) -> Tensor:
+    return grad * -self * torch.special_zeta(self + 1, other)
 
 
 def d_xlogy__Tensor(grad: Tensor, self: Tensor, other: Tensor) -> Tuple[Tensor, Tensor]:
@@ -577,7 +599,7 @@ def d_clamp_max__Tensor(grad: Tensor, self: Tensor, max: Tensor) -> Tuple[Tensor
 
 
 def d_lerp__Scalar(grad: Tensor, weight: number) -> Tuple[Tensor, Tensor]:
-    return grad * (1 - float(weight)), grad * float(weight)
+    return grad * (1 - weight), grad * weight
 
 
 def d_lerp__Tensor(grad: Tensor, self: Tensor, end: Tensor, weight: Tensor) -> Tuple[Tensor, Tensor, Tensor]:
@@ -585,12 +607,12 @@ def d_lerp__Tensor(grad: Tensor, self: Tensor, end: Tensor, weight: Tensor) -> T
 
 
 def d_addcmul(grad: Tensor, tensor1: Tensor, tensor2: Tensor, value: number) -> Tuple[Tensor, Tensor, Tensor]:
-    scaled = grad * float(value)
+    scaled = grad * value
     return grad, scaled * tensor2, scaled * tensor1
 
 
 def d_addcdiv(grad: Tensor, tensor1: Tensor, tensor2: Tensor, value: number) -> Tuple[Tensor, Tensor, Tensor]:
-    scaled = grad * float(value)
+    scaled = grad * value
     return grad, scaled / tensor2, -scaled * (tensor1 / (tensor2 * tensor2))
 
 

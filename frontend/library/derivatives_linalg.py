@@ -1,5 +1,5 @@
-"""Derivatives of linear algebra; see derivatives.py for the form. Formulas are those of real matrices; rows of
-COMPLEX in passes/derivatives.def say which hold for complex ones, and how.
+"""Derivatives of linear algebra; see derivatives.py for the form. Formulas with _mT are those of holomorphic functions, which
+rows of COMPLEX in passes/derivatives.def put between conjugates for complex matrices; those with _mH hold for both as they are.
 
 Formulas: Giles, Collected Matrix Derivative Results for Forward and Reverse Mode Algorithmic Differentiation (2008), with those of
 PyTorch (torch/csrc/autograd/FunctionsManual.cpp) for factors whose signs or vectors are free."""
@@ -12,6 +12,10 @@ from torch import Tensor
 
 def _mT(A: Tensor) -> Tensor:
     return torch.transpose(A, -2, -1)
+
+
+def _mH(A: Tensor) -> Tensor:
+    return torch.conj(torch.transpose(A, -2, -1)) if torch.is_complex(A) else torch.transpose(A, -2, -1)
 
 
 def _times_matrix(g: Tensor, A: Tensor) -> Tensor:
@@ -73,13 +77,13 @@ def open_linalg_lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, left: bool, adjo
         y = torch.linalg_solve_triangular(L, torch.matmul(_mT(P), B), upper=False, unitriangular=True)
         return torch.linalg_solve_triangular(U, y, upper=True)
     if left:
-        y = torch.linalg_solve_triangular(_mT(U), B, upper=False)
-        return torch.matmul(P, torch.linalg_solve_triangular(_mT(L), y, upper=True, unitriangular=True))
+        y = torch.linalg_solve_triangular(_mH(U), B, upper=False)
+        return torch.matmul(P, torch.linalg_solve_triangular(_mH(L), y, upper=True, unitriangular=True))
     if not adjoint:
         y = torch.linalg_solve_triangular(U, B, upper=True, left=False)
         return torch.matmul(torch.linalg_solve_triangular(L, y, upper=False, left=False, unitriangular=True), _mT(P))
-    y = torch.linalg_solve_triangular(_mT(L), torch.matmul(B, P), upper=True, left=False, unitriangular=True)
-    return torch.linalg_solve_triangular(_mT(U), y, upper=False, left=False)
+    y = torch.linalg_solve_triangular(_mH(L), torch.matmul(B, P), upper=True, left=False, unitriangular=True)
+    return torch.linalg_solve_triangular(_mH(U), y, upper=False, left=False)
 
 
 def open_triangular_solve(self: Tensor, A: Tensor, upper: bool, transpose: bool, unitriangular: bool) -> Tuple[Tensor, Tensor]:
@@ -108,12 +112,12 @@ def open_tensorsolve(self: Tensor, other: Tensor, dims: Optional[List[int]]) -> 
 
 # ---- reflectors ----
 def _reflect(x: Tensor, v: Tensor, tau: Tensor, k: int, left: bool) -> Tensor:
-    """(1 - tau v v^T) x, or x times it, of reflector k."""
+    """(1 - tau v v^H) x, or x times it, of reflector k."""
     column = torch.narrow(v, -1, k, 1)
     t = torch.unsqueeze(torch.narrow(tau, -1, k, 1), -1)
     if left:
-        return x - t * torch.matmul(column, torch.matmul(_mT(column), x))
-    return x - t * torch.matmul(torch.matmul(x, column), _mT(column))
+        return x - t * torch.matmul(column, torch.matmul(_mH(column), x))
+    return x - t * torch.matmul(torch.matmul(x, column), _mH(column))
 
 
 def _reflectors(input: Tensor) -> Tensor:
@@ -133,9 +137,14 @@ def open_ormqr(self: Tensor, input2: Tensor, input3: Tensor, left: bool, transpo
     v = _reflectors(self)
     x = input3
     count = input2.size(-1)
+    tau = torch.conj(input2) if transpose and torch.is_complex(input2) else input2
     for k in range(count):
-        x = _reflect(x, v, input2, k if left == transpose else count - 1 - k, left)
+        x = _reflect(x, v, tau, k if left == transpose else count - 1 - k, left)
     return x
+
+
+def open_orgqr(self: Tensor, input2: Tensor) -> Tensor:
+    return open_householder_product(self, input2)
 
 
 # ---- determinants, inverses, systems ----
@@ -147,16 +156,20 @@ def d_det(grad: Tensor, self: Tensor, result: Tensor) -> Tensor:
     return d_linalg_det(grad, self, result)
 
 
-def d_linalg_slogdet(grad1: Tensor, A: Tensor) -> Tensor:
-    return _times_matrix(grad1, _mT(torch.linalg_inv(A)))
+def d_linalg_slogdet(grad: Tensor, grad1: Tensor, A: Tensor, result: Tensor) -> Tensor:
+    if not torch.is_complex(A):
+        return _times_matrix(grad1, _mT(torch.linalg_inv(A)))
+    # the logarithm's real part is that of the size, its imaginary part the angle of the sign
+    turned = torch.imag(torch.conj(grad) * result)
+    return _times_matrix(torch.complex(grad1, -turned), _mH(torch.linalg_inv(A)))
 
 
-def d_slogdet(grad1: Tensor, self: Tensor) -> Tensor:
-    return d_linalg_slogdet(grad1, self)
+def d_slogdet(grad: Tensor, grad1: Tensor, self: Tensor, result: Tensor) -> Tensor:
+    return d_linalg_slogdet(grad, grad1, self, result)
 
 
 def d_logdet(grad: Tensor, self: Tensor) -> Tensor:
-    return d_linalg_slogdet(grad, self)
+    return _times_matrix(grad, _mT(torch.linalg_inv(self)))
 
 
 def d_inverse(grad: Tensor, result: Tensor) -> Tensor:
@@ -187,26 +200,27 @@ def d_solve_triangular(grad: Tensor, self: Tensor, B: Tensor, upper: bool, left:
 
 # ---- Cholesky ----
 def _cholesky_backward(g: Tensor, L: Tensor) -> Tensor:
-    p = torch.tril(torch.matmul(_mT(L), g))
-    p = 0.5 * (p + _mT(p) - torch.diag_embed(torch.diagonal(p, 0, -2, -1)))
-    half = torch.linalg_solve_triangular(_mT(L), p, upper=True)
+    p = torch.tril(torch.matmul(_mH(L), g))
+    p = p - 0.5 * torch.diag_embed(torch.diagonal(p, 0, -2, -1))
+    p = 0.5 * (p + _mH(p))
+    half = torch.linalg_solve_triangular(_mH(L), p, upper=True)
     return torch.linalg_solve_triangular(L, half, upper=False, left=False)
 
 
 def d_cholesky(grad: Tensor, upper: bool, result: Tensor) -> Tensor:
-    return _cholesky_backward(_mT(grad), _mT(result)) if upper else _cholesky_backward(grad, result)
+    return _cholesky_backward(_mH(grad), _mH(result)) if upper else _cholesky_backward(grad, result)
 
 
 def d_cholesky_solve(grad: Tensor, self: Tensor, input2: Tensor, upper: bool, result: Tensor) -> Tuple[Tensor, Tensor]:
     g = torch.cholesky_solve(grad, input2, upper)
-    common = torch.matmul(g, _mT(result))
-    common = common + _mT(common)
+    common = torch.matmul(g, _mH(result))
+    common = common + _mH(common)
     own = torch.matmul(input2, common) if upper else torch.matmul(common, input2)
     return torch.sum_to_size(g, self.size()), torch.sum_to_size(torch.neg(own), input2.size())
 
 
 def d_cholesky_inverse(grad: Tensor, self: Tensor, upper: bool, result: Tensor) -> Tensor:
-    common = torch.matmul(result, torch.matmul(grad + _mT(grad), result))
+    common = torch.matmul(result, torch.matmul(grad + _mH(grad), result))
     return torch.neg(torch.matmul(self, common) if upper else torch.matmul(common, self))
 
 
@@ -217,14 +231,32 @@ def _gaps(values: Tensor) -> Tensor:
 
 
 def d_eigh(grad: Tensor, grad1: Tensor, result: Tensor, result1: Tensor) -> Tensor:
-    inner = torch.matmul(_mT(result1), grad1) / _gaps(result)
+    inner = torch.matmul(_mH(result1), grad1) / _gaps(result)
     inner = inner - torch.diag_embed(torch.diagonal(inner, 0, -2, -1)) + torch.diag_embed(grad)
-    return torch.matmul(torch.matmul(result1, inner), _mT(result1))
+    return torch.matmul(torch.matmul(result1, inner), _mH(result1))
+
+
+def d_eig(grad: Tensor, grad1: Tensor, self: Tensor, result: Tensor, result1: Tensor) -> Tensor:
+    # the vectors have length 1 and are free up to their angle: what is along them does not count
+    t = _mH(result1)
+    inner = torch.matmul(t, grad1)
+    along = torch.real(torch.diagonal(inner, 0, -2, -1))
+    inner = (inner - torch.matmul(t, result1 * torch.unsqueeze(along, -2))) / torch.conj(_gaps(result))
+    inner = inner - torch.diag_embed(torch.diagonal(inner, 0, -2, -1)) + torch.diag_embed(grad)
+    own = torch.linalg_solve(t, torch.matmul(inner, t))
+    return own if torch.is_complex(self) else torch.real(own)
+
+
+def d_eigvals(grad: Tensor, self: Tensor) -> Tensor:
+    _, vectors = torch.linalg_eig(self)
+    t = _mH(vectors)
+    own = torch.linalg_solve(t, torch.unsqueeze(grad, -1) * t)
+    return own if torch.is_complex(self) else torch.real(own)
 
 
 def d_eigvalsh(grad: Tensor, self: Tensor, UPLO: str) -> Tensor:
     _, vectors = torch.linalg_eigh(self, UPLO)
-    return torch.matmul(vectors * torch.unsqueeze(grad, -2), _mT(vectors))
+    return torch.matmul(vectors * torch.unsqueeze(grad, -2), _mH(vectors))
 
 
 def _svd_backward(gU: Tensor, gS: Tensor, gVh: Tensor, U: Tensor, S: Tensor, Vh: Tensor) -> Tensor:
@@ -234,18 +266,21 @@ def _svd_backward(gU: Tensor, gS: Tensor, gVh: Tensor, U: Tensor, S: Tensor, Vh:
     vh = torch.narrow(Vh, -2, 0, count)
     gvh = torch.narrow(gVh, -2, 0, count)
     gaps = _gaps(S * S)
-    left = torch.matmul(_mT(u), gu)
-    right = torch.matmul(vh, _mT(gvh))
+    left = torch.matmul(_mH(u), gu)
+    right = torch.matmul(vh, _mH(gvh))
     row = torch.unsqueeze(S, -2)
     column = torch.unsqueeze(S, -1)
-    inner = (left - _mT(left)) / gaps * row + column * ((right - _mT(right)) / gaps) + torch.diag_embed(gS)
+    left = left - _mH(left)
+    inner = left / gaps * row + column * ((right - _mH(right)) / gaps) + torch.diag_embed(gS)
+    if torch.is_complex(U):
+        inner = inner + torch.diag_embed(torch.diagonal(left, 0, -2, -1) / (2 * S))
     result = torch.matmul(torch.matmul(u, inner), vh)
     if U.size(-2) > count:
         scaled = gu / row
-        result = result + torch.matmul(scaled - torch.matmul(u, torch.matmul(_mT(u), scaled)), vh)
+        result = result + torch.matmul(scaled - torch.matmul(u, torch.matmul(_mH(u), scaled)), vh)
     if Vh.size(-1) > count:
         scaled = gvh / column
-        result = result + torch.matmul(u, scaled - torch.matmul(torch.matmul(scaled, _mT(vh)), vh))
+        result = result + torch.matmul(u, scaled - torch.matmul(torch.matmul(scaled, _mH(vh)), vh))
     return result
 
 
@@ -254,7 +289,7 @@ def d_linalg_svd(grad: Tensor, grad1: Tensor, grad2: Tensor, result: Tensor, res
 
 
 def d_svd(grad: Tensor, grad1: Tensor, grad2: Tensor, result: Tensor, result1: Tensor, result2: Tensor) -> Tensor:
-    return _svd_backward(grad, grad1, _mT(grad2), result, result1, _mT(result2))
+    return _svd_backward(grad, grad1, _mH(grad2), result, result1, _mH(result2))
 
 
 def d_svdvals(grad: Tensor, A: Tensor) -> Tensor:
@@ -269,9 +304,10 @@ def d_nuclear_norm(grad: Tensor, self: Tensor) -> Tensor:
 
 # ---- orthogonal factors ----
 def _qr_tall(gQ: Tensor, gR: Tensor, Q: Tensor, R: Tensor) -> Tensor:
-    m = torch.matmul(R, _mT(gR)) - torch.matmul(_mT(gQ), Q)
-    m = torch.tril(m) + _mT(torch.tril(m, -1))
-    return torch.linalg_solve_triangular(_mT(R), gQ + torch.matmul(Q, m), upper=False, left=False)
+    m = torch.matmul(R, _mH(gR)) - torch.matmul(_mH(gQ), Q)
+    low = torch.tril(m, -1)
+    m = low + _mH(low) + torch.diag_embed(torch.real(torch.diagonal(m, 0, -2, -1)))
+    return torch.linalg_solve_triangular(_mH(R), gQ + torch.matmul(Q, m), upper=False, left=False)
 
 
 def _qr_backward(gQ: Tensor, gR: Tensor, A: Tensor, Q: Tensor, R: Tensor) -> Tensor:
@@ -283,7 +319,7 @@ def _qr_backward(gQ: Tensor, gR: Tensor, A: Tensor, Q: Tensor, R: Tensor) -> Ten
         return _qr_tall(gQ, gR, Q, R)
     rest = torch.narrow(gR, -1, rows, columns - rows)
     behind = torch.narrow(A, -1, rows, columns - rows)
-    square = _qr_tall(gQ + torch.matmul(behind, _mT(rest)), torch.narrow(gR, -1, 0, rows), Q, torch.narrow(R, -1, 0, rows))
+    square = _qr_tall(gQ + torch.matmul(behind, _mH(rest)), torch.narrow(gR, -1, 0, rows), Q, torch.narrow(R, -1, 0, rows))
     return torch.cat([square, torch.matmul(Q, rest)], -1)
 
 
@@ -298,16 +334,16 @@ def d_qr(grad: Tensor, grad1: Tensor, self: Tensor, result: Tensor, result1: Ten
 # ---- pseudo-inverses, exponentials ----
 def _pinv_backward(g: Tensor, P: Tensor, A: Tensor) -> Tensor:
     # Golub and Pereyra, The Differentiation of Pseudo-Inverses (1973), equation 4.12
-    t = _mT(g)
-    p = _mT(P)
+    t = _mH(g)
+    p = _mH(P)
     if A.size(-2) <= A.size(-1):
         k = torch.matmul(t, P)
         kp = torch.matmul(k, p)
-        return (kp - _mT(torch.matmul(P, k)) - torch.matmul(torch.matmul(A, P), kp)
+        return (kp - _mH(torch.matmul(P, k)) - torch.matmul(torch.matmul(A, P), kp)
                 + torch.matmul(torch.matmul(p, P), t - torch.matmul(k, A)))
     k = torch.matmul(P, t)
     pk = torch.matmul(p, k)
-    return (pk - _mT(torch.matmul(k, P)) + torch.matmul(torch.matmul(t - torch.matmul(A, k), P), p)
+    return (pk - _mH(torch.matmul(k, P)) + torch.matmul(torch.matmul(t - torch.matmul(A, k), P), p)
             - torch.matmul(torch.matmul(pk, P), A))
 
 
@@ -317,7 +353,7 @@ def d_pinv(grad: Tensor, self: Tensor, result: Tensor) -> Tensor:
 
 def d_lstsq(grad: Tensor, self: Tensor, b: Tensor) -> Tuple[Tensor, Tensor]:
     P = torch.linalg_pinv(self)
-    return _pinv_backward(torch.matmul(grad, _mT(b)), P, self), torch.matmul(_mT(P), grad)
+    return _pinv_backward(torch.matmul(grad, _mH(b)), P, self), torch.matmul(_mH(P), grad)
 
 
 def d_matrix_exp(grad: Tensor, self: Tensor) -> Tensor:

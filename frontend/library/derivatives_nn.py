@@ -53,26 +53,26 @@ def d_linear(grad: Tensor, input: Tensor, weight: Tensor) -> Tuple[Tensor, Tenso
 
 
 def d_addmm(grad: Tensor, self: Tensor, mat1: Tensor, mat2: Tensor, beta: number, alpha: number) -> Tuple[Tensor, Tensor, Tensor]:
-    scaled = grad * float(alpha)
-    return (torch.sum_to_size(grad * float(beta), torch.size(self)), torch.matmul(scaled, torch.t(mat2)),
+    scaled = grad * alpha
+    return (torch.sum_to_size(grad * beta, torch.size(self)), torch.matmul(scaled, torch.t(mat2)),
             torch.matmul(torch.t(mat1), scaled))
 
 
 def d_addmv(grad: Tensor, self: Tensor, mat: Tensor, vec: Tensor, beta: number, alpha: number) -> Tuple[Tensor, Tensor, Tensor]:
-    scaled = grad * float(alpha)
-    return (torch.sum_to_size(grad * float(beta), torch.size(self)), torch.unsqueeze(scaled, 1) * vec,
+    scaled = grad * alpha
+    return (torch.sum_to_size(grad * beta, torch.size(self)), torch.unsqueeze(scaled, 1) * vec,
             torch.matmul(torch.t(mat), scaled))
 
 
 def d_baddbmm(grad: Tensor, self: Tensor, batch1: Tensor, batch2: Tensor, beta: number, alpha: number) -> Tuple[Tensor, Tensor, Tensor]:
-    scaled = grad * float(alpha)
-    return (torch.sum_to_size(grad * float(beta), torch.size(self)), torch.matmul(scaled, torch.transpose(batch2, 1, 2)),
+    scaled = grad * alpha
+    return (torch.sum_to_size(grad * beta, torch.size(self)), torch.matmul(scaled, torch.transpose(batch2, 1, 2)),
             torch.matmul(torch.transpose(batch1, 1, 2), scaled))
 
 
 def d_addbmm(grad: Tensor, self: Tensor, batch1: Tensor, batch2: Tensor, beta: number, alpha: number) -> Tuple[Tensor, Tensor, Tensor]:
-    scaled = grad * float(alpha)
-    return (torch.sum_to_size(grad * float(beta), torch.size(self)), torch.matmul(scaled, torch.transpose(batch2, 1, 2)),
+    scaled = grad * alpha
+    return (torch.sum_to_size(grad * beta, torch.size(self)), torch.matmul(scaled, torch.transpose(batch2, 1, 2)),
             torch.matmul(torch.transpose(batch1, 1, 2), scaled))
 
 
@@ -203,7 +203,7 @@ def d_einsum(grad: Tensor, equation: str, tensors: List[Tensor]) -> List[Tensor]
         for k in range(len(terms)):
             if k != i:
                 left = left + "," + spelt[k]
-                given.append(tensors[k])
+                given.append(torch.conj(tensors[k]) if torch.is_complex(tensors[k]) else tensors[k])
         grads.append(_einsum_part(grad, left, spelt[i], given, tensors[i]))
     return grads
 
@@ -416,6 +416,14 @@ def d_max_pool3d_with_indices(grad: Tensor, self: Tensor, result1: Tensor) -> Te
     return _max_pool(grad, self, result1, 3)
 
 
+def d_max_pool2d_backward(grad: Tensor, grad_output: Tensor, indices: Tensor) -> Tensor:
+    return d_max_unpool2d(grad, grad_output, indices)
+
+
+def d_max_pool3d_backward(grad: Tensor, grad_output: Tensor, indices: Tensor) -> Tensor:
+    return d_max_unpool3d(grad, grad_output, indices)
+
+
 def d_max_unpool2d(grad: Tensor, self: Tensor, indices: Tensor) -> Tensor:
     lead = [self.size(d) for d in range(self.dim() - 2)]
     return torch.reshape(torch.gather(torch.reshape(grad, lead + [-1]), -1, torch.reshape(indices, lead + [-1])), torch.size(self))
@@ -557,26 +565,46 @@ def _channel(v: Optional[Tensor], x: Tensor) -> Tensor:
     if v is None:
         return torch.ones([1], dtype=x.dtype)
     shape = [1 for d in range(x.dim())]
-    if x.dim() > 1:
-        shape[1] = x.size(1)
+    shape[min(1, x.dim() - 1)] = v.numel()
     return torch.reshape(v, shape).to(x.dtype)
+
+
+def _standard(grad: Tensor, input: Tensor, weight: Optional[Tensor], dims: List[int], eps: float) -> Tuple[Tensor, Tensor]:
+    """The gradient of what is centered and divided by its deviation over dims, and the result before it is scaled."""
+    centered = input - torch.mean(input, dims, True)
+    rstd = torch.rsqrt(torch.mean(centered * centered, dims, True) + eps)
+    normal = centered * rstd
+    scaled = grad * _channel(weight, input)
+    return rstd * (scaled - torch.mean(scaled, dims, True) - normal * torch.mean(scaled * normal, dims, True)), normal
 
 
 def d_batch_norm(grad: Tensor, input: Tensor, weight: Optional[Tensor], running_mean: Optional[Tensor],
                  running_var: Optional[Tensor], training: bool, eps: float) -> Tuple[Tensor, Tensor, Tensor]:
     dims = [0] + [d for d in range(2, input.dim())]
-    scale = _channel(weight, input)
     if training:
-        mean = torch.mean(input, dims, True)
-        centered = input - mean
-        rstd = torch.rsqrt(torch.mean(centered * centered, dims, True) + eps)
-        normal = centered * rstd
-        scaled = grad * scale
-        own = rstd * (scaled - torch.mean(scaled, dims, True) - normal * torch.mean(scaled * normal, dims, True))
+        own, normal = _standard(grad, input, weight, dims, eps)
         return own, torch.sum(grad * normal, dims), torch.sum(grad, dims)
     assert running_mean is not None and running_var is not None
     rstd = torch.rsqrt(_channel(running_var, input) + eps)
-    return grad * scale * rstd, torch.sum(grad * (input - _channel(running_mean, input)) * rstd, dims), torch.sum(grad, dims)
+    return grad * _channel(weight, input) * rstd, torch.sum(grad * (input - _channel(running_mean, input)) * rstd, dims), torch.sum(grad, dims)
+
+
+def d_native_batch_norm(grad: Tensor, input: Tensor, weight: Optional[Tensor], running_mean: Optional[Tensor],
+                        running_var: Optional[Tensor], training: bool, eps: float) -> Tuple[Tensor, Tensor, Tensor]:
+    return d_batch_norm(grad, input, weight, running_mean, running_var, training, eps)
+
+
+def d_batch_norm_of_batch(grad: Tensor, input: Tensor, weight: Optional[Tensor], eps: float) -> Tuple[Tensor, Tensor, Tensor]:
+    return d_batch_norm(grad, input, weight, None, None, True, eps)
+
+
+def d_instance_norm(grad: Tensor, input: Tensor, weight: Optional[Tensor], running_mean: Optional[Tensor],
+                    running_var: Optional[Tensor], use_input_stats: bool, eps: float) -> Tuple[Tensor, Tensor, Tensor]:
+    if not use_input_stats:
+        return d_batch_norm(grad, input, weight, running_mean, running_var, False, eps)
+    own, normal = _standard(grad, input, weight, [d for d in range(2, input.dim())], eps)
+    dims = [0] + [d for d in range(2, input.dim())]
+    return own, torch.sum(grad * normal, dims), torch.sum(grad, dims)
 
 
 # ---- random ----
@@ -664,18 +692,6 @@ def open_group_norm(input: Tensor, num_groups: int, weight: Optional[Tensor], bi
     if bias is not None:
         result = result + torch.reshape(bias, channel)
     return result
-
-
-def open_instance_norm(input: Tensor, weight: Optional[Tensor], bias: Optional[Tensor], running_mean: Optional[Tensor],
-                       running_var: Optional[Tensor], use_input_stats: bool, momentum: float, eps: float,
-                       cudnn_enabled: bool) -> Tensor:
-    shape = torch.size(input)
-    if not use_input_stats:
-        assert running_mean is not None and running_var is not None
-        return torch.batch_norm(input, weight, bias, running_mean, running_var, False, momentum, eps, False)
-    if running_mean is not None or running_var is not None:
-        raise RuntimeError("the derivative of instance_norm that tracks statistics is not supported yet")
-    return open_group_norm(input, shape[1], weight, bias, eps, False)
 
 
 def open_native_group_norm(input: Tensor, weight: Optional[Tensor], bias: Optional[Tensor], N: int, C: int, HxW: int, group: int,

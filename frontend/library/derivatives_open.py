@@ -93,6 +93,10 @@ def open_ctc_loss__IntList(log_probs: Tensor, targets: Tensor, input_lengths: Li
     inner = torch.gather(alpha, 1, torch.clamp_min(2 * lengths - 1, 0))
     inner = torch.where(torch.gt(lengths, 0), inner, torch.full_like(inner, never))
     losses = -torch.squeeze(torch.logaddexp(last, inner), 1)
+    # PyTorch's gradient is that of probabilities that sum up to 1: of each step's, a sum that stays as it is
+    during = torch.lt(torch.unsqueeze(torch.arange(steps), 1), torch.reshape(ends, [1, count]))
+    sums = torch.sum(torch.exp(scores), [2])
+    losses = losses + torch.sum(torch.masked_fill(sums - torch.detach(sums), torch.logical_not(during), 0), [0])
     far = torch.gt(losses, 1e29)
     losses = torch.masked_fill(losses, far, 0.0 if zero_infinity else math.inf)
     if reduction == 1:

@@ -139,27 +139,27 @@ def _norm_backward(grad: Tensor, self: Tensor, p: float, dim: Optional[List[int]
     if p == 0.0:
         return torch.zeros_like(self)
     if p == 1.0:
-        return torch.sign(self) * grad
+        return torch.sgn(self) * grad
     if p == 2.0:
         return torch.masked_fill(grad * (self / result), torch.eq(result, 0), 0)
     if p == math.inf or p == -math.inf:
         size = torch.abs(self)
         hits = torch.masked_fill(torch.zeros_like(self), torch.eq(size, result), 1)
         total = torch.sum(hits, _dims_of(self.dim(), dim), True) if self.dim() > 0 else hits
-        return torch.sign(self) * (grad * hits / total)
+        return torch.sgn(self) * (grad * hits / total)
     if p < 1.0:
         powers = torch.masked_fill(torch.pow(torch.abs(self), p - 1), torch.eq(self, 0), 0)
-        return torch.sign(self) * powers * grad * torch.pow(result, 1 - p)
+        return torch.sgn(self) * powers * grad * torch.pow(result, 1 - p)
     if p < 2.0:
-        scaled = torch.sign(self) * torch.pow(torch.abs(self), p - 1) * (grad / torch.pow(result, p - 1))
+        scaled = torch.sgn(self) * torch.pow(torch.abs(self), p - 1) * (grad / torch.pow(result, p - 1))
         return torch.masked_fill(scaled, torch.eq(result, 0), 0)
     scaled = self * torch.pow(torch.abs(self), p - 2) * (grad / torch.pow(result, p - 1))
     return torch.masked_fill(scaled, torch.eq(result, 0), 0)
 
 
 def d_vector_norm(grad: Tensor, self: Tensor, ord: number, dim: Optional[List[int]], keepdim: bool, result: Tensor) -> Tensor:
-    return _norm_backward(_restore(grad, self, dim, keepdim).to(self.dtype), self, float(ord), dim,
-                          _restore(result, self, dim, keepdim).to(self.dtype))
+    return _norm_backward(_restore(grad, self, dim, keepdim).to(torch.real(self).dtype), self, float(ord), dim,
+                          _restore(result, self, dim, keepdim).to(torch.real(self).dtype))
 
 
 def d_norm__Scalar(grad: Tensor, self: Tensor, p: number, result: Tensor) -> Tensor:
@@ -170,15 +170,15 @@ def d_norm__dim(grad: Tensor, self: Tensor, p: Optional[number], dim: List[int],
     power = 2.0
     if p is not None:
         power = float(p)
-    return _norm_backward(_restore(grad, self, dim, keepdim).to(self.dtype), self, power, dim,
-                          _restore(result, self, dim, keepdim).to(self.dtype))
+    return _norm_backward(_restore(grad, self, dim, keepdim).to(torch.real(self).dtype), self, power, dim,
+                          _restore(result, self, dim, keepdim).to(torch.real(self).dtype))
 
 
 def d_norm__dtype(grad: Tensor, self: Tensor, p: Optional[number], result: Tensor) -> Tensor:
     power = 2.0
     if p is not None:
         power = float(p)
-    return _norm_backward(grad.to(self.dtype), self, power, None, result.to(self.dtype))
+    return _norm_backward(grad.to(torch.real(self).dtype), self, power, None, result.to(torch.real(self).dtype))
 
 
 def _centered(self: Tensor, dim: Optional[List[int]]) -> Tensor:
@@ -263,6 +263,43 @@ def d_std_mean__correction(grad: Tensor, grad1: Tensor, self: Tensor, dim: Optio
             + _mean_backward(grad1, self, dim, keepdim))
 
 
+# ---- of segments ----
+
+def _segments(data: Tensor, lengths: Optional[Tensor], offsets: Optional[Tensor], axis: int) -> Tuple[Tensor, Tensor]:
+    """Which segment each element is of, as wide as data, and the segments' lengths."""
+    if lengths is not None:
+        counts = lengths
+    else:
+        assert offsets is not None
+        counts = torch.diff(offsets)
+    ends = torch.cumsum(counts, axis)
+    places = torch.expand(torch.arange(data.size(axis), dtype=ends.dtype), torch.size(data)[:axis + 1]).contiguous()
+    own = torch.searchsorted(ends, places, right=True)
+    shape = [own.size(d) if d <= axis else 1 for d in range(data.dim())]
+    return torch.expand(torch.reshape(own, shape), torch.size(data)), counts
+
+
+def d_segment_reduce(grad: Tensor, data: Tensor, reduce: str, lengths: Optional[Tensor], offsets: Optional[Tensor], axis: int,
+                     unsafe: bool, initial: Optional[number], result: Tensor) -> Tensor:
+    index, counts = _segments(data, lengths, offsets, axis)
+    if reduce == "sum":
+        return torch.gather(grad, axis, index)
+    if reduce == "mean":
+        shape = [counts.size(d) if d <= axis else 1 for d in range(data.dim())]
+        return torch.gather(grad / torch.reshape(counts, shape).to(grad.dtype), axis, index)
+    if reduce == "prod":
+        # a zero's gradient is the product of the others, which is zero where there is another zero
+        zero = torch.eq(data, 0)
+        zeros = torch.gather(torch.scatter_add(torch.zeros_like(result), axis, index, zero.to(data.dtype)), axis, index)
+        filled = torch.masked_fill(data, zero, 1)
+        others = torch.segment_reduce(filled, reduce, lengths=lengths, offsets=offsets, axis=axis, unsafe=unsafe, initial=initial)
+        shared = torch.gather(grad * others, axis, index) / filled
+        return torch.masked_fill(shared, torch.gt(zeros, zero.to(data.dtype)), 0)
+    hit = torch.logical_or(torch.eq(data, torch.gather(result, axis, index)), torch.isnan(data)).to(data.dtype)
+    hits = torch.scatter_add(torch.zeros_like(result), axis, index, hit)
+    return hit * torch.gather(grad / torch.clamp_min(hits, 1), axis, index)
+
+
 # ---- along a line ----
 
 def _sum_behind(x: Tensor, dim: int) -> Tensor:
@@ -302,6 +339,8 @@ def d_logcumsumexp(grad: Tensor, self: Tensor, dim: int, result: Tensor) -> Tens
     if self.dim() == 0:
         return grad
     # sum over j >= i of grad_j exp(x_i - y_j), in logarithms where either sign would overflow
+    if torch.is_complex(grad):
+        return torch.exp(torch.flip(torch.logcumsumexp(torch.flip(torch.log(grad) - result, [dim]), dim), [dim]) + self)
     down = torch.full_like(grad, -math.inf)
     positive = torch.where(torch.gt(grad, 0), torch.log(torch.abs(grad)), down)
     negative = torch.where(torch.lt(grad, 0), torch.log(torch.abs(grad)), down)

@@ -25,6 +25,11 @@ def d_transpose(grad: Tensor) -> Tensor:
     return grad if grad.dim() < 2 else torch.transpose(grad, -2, -1)
 
 
+def d_adjoint(grad: Tensor) -> Tensor:
+    turned = d_transpose(grad)
+    return torch.conj(turned) if torch.is_complex(turned) else turned
+
+
 def d_numpy_T(grad: Tensor) -> Tensor:
     return torch.permute(grad, [grad.dim() - 1 - d for d in range(grad.dim())])
 
@@ -358,9 +363,15 @@ def d_scatter_reduce(grad: Tensor, self: Tensor, dim: int, index: Tensor, src: T
         shared = grad / torch.masked_fill(hits, torch.eq(hits, 0), 1)
         own, given = own_hit * shared, hit * torch.gather(shared, dim, index)
     else:
-        if bool(torch.any(torch.eq(self, 0))) or bool(torch.any(torch.eq(part, 0))):
-            raise RuntimeError("the derivative of scatter_reduce with reduce='prod' at zeros is not supported yet")
-        own, given = grad * result / self, torch.gather(grad * result, dim, index) / part
+        # a zero's gradient is the product of the others, which is zero where there is another zero
+        own_zero, zero = torch.eq(self, 0), torch.eq(part, 0)
+        zeros = torch.scatter_add(torch.zeros_like(self), dim, index, zero.to(self.dtype))
+        others = torch.scatter_reduce(torch.masked_fill(self, own_zero, 1), dim, index, part, "prod", include_self=include_self)
+        own = grad * others / torch.masked_fill(self, own_zero, 1)
+        alone = torch.logical_and(zero, torch.eq(torch.gather(zeros, dim, index), 1))
+        rest = torch.scatter_reduce(self, dim, index, torch.masked_fill(part, alone, 1), "prod", include_self=include_self)
+        given = torch.where(alone, torch.gather(grad * rest, dim, index),
+                            torch.gather(grad * result, dim, index) / torch.masked_fill(part, zero, 1))
     if not include_self:
         own = torch.scatter(own, dim, index, 0)
     return own, _into_corner(given, src)
@@ -377,7 +388,7 @@ def d_index_copy(grad: Tensor, dim: int, index: Tensor, source: Tensor) -> Tuple
 
 
 def d_index_add(grad: Tensor, dim: int, index: Tensor, source: Tensor, alpha: number) -> Tuple[Tensor, Tensor]:
-    part = torch.index_select(grad, dim, index) * float(alpha)
+    part = torch.index_select(grad, dim, index) * alpha
     return grad, torch.expand_as(part, source) if source.dim() == part.dim() else torch.reshape(part, torch.size(source))
 
 
