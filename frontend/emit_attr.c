@@ -488,9 +488,17 @@ static bool find_attribute(emitter *E, em object, ts_str name, const ast_node *n
         if (object.binding->kind != FE_VALUE)
             return binding_attribute(E, object.binding, name, out);
         break;
-    case EM_SUPER:
+    case EM_SUPER: {
+        fe_class *owner;
+        fe_function *method = em_super_method(E, object.after, name, &owner);
+        if (method && method->is_property) {
+            em_arguments none = {0};
+            *out = em_call_method_of(E, object.value, owner, method, &none, node);
+            return true;
+        }
         *out = (em){.kind = EM_METHOD, .value = object.value, .name = name, .after = object.after};
         return true;
+    }
     case EM_ERROR:
         *out = em_error();
         return true;

@@ -2,30 +2,21 @@
 #include "frontend/emit_builtin.h"
 
 static em call_super(emitter *E, em callee, em_arguments *args, const ast_node *node) {
-    if (ts_str_is(callee.name, "__init__")) {
+    fe_class *owner;
+    fe_function *method = em_super_method(E, callee.after, callee.name, &owner);
+    if (!method && ts_str_is(callee.name, "__init__")) {
         /* super().__init__() of a class whose bases have none */
-        ir_function *f = em_super_method(E, callee.after, callee.name, node);
-        if (!f && em_is_exception(callee.value->type) && !em_exception_init(E, callee.value, args, node))
+        if (em_is_exception(callee.value->type) && !em_exception_init(E, callee.value, args, node))
             return em_error();
-        if (!f)
-            return em_value(ir_build_none(&E->b));
+        return em_value(ir_build_none(&E->b));
     }
-    ir_function *f = em_super_method(E, callee.after, callee.name, node);
-    fe_class *own = fe_class_of(E->self_class);
-    size_t at = 0;
-    if (own && callee.after != own) {
-        while (at < own->ancestor_count && own->ancestors[at] != callee.after)
-            at++;
-        at++;
-    }
-    fe_function *method = NULL;
-    for (; own && at < own->ancestor_count && !method; at++)
-        method = fe_map_get(&own->ancestors[at]->methods, callee.name);
-    if (!f || !method) {
+    if (!method) {
         EM_ERR(E, node, "no base class has a method '%.*s'", TS_STR_ARG(callee.name));
         return em_error();
     }
-    return em_call_ir(E, f, em_signature_of(E->fe, method, E->self_class), callee.value, args, node);
+    if (method->is_static)
+        return em_call_function(E, method, args, node);
+    return em_call_method_of(E, callee.value, owner, method, args, node);
 }
 
 /* Whatever an archive was made on, it runs on the cpu here. */
@@ -127,7 +118,7 @@ em em_call_value(emitter *E, em callee, em_arguments *args, const ast_node *node
                 if (!self)
                     return em_error();
                 em_arguments rest = {.items = args->items + 1, .count = args->count - 1};
-                return em_call_method(E, self, f->bare_name, &rest, node);
+                return em_call_method_of(E, self, f->owner, f, &rest, node);
             }
             return em_call_function(E, f, args, node);
         }

@@ -66,6 +66,54 @@ static em call_by_object(emitter *E, ir_value *object, fe_function *f, ts_str na
     return v;
 }
 
+static em call_exactly(emitter *E, ir_value *object, fe_function *f, ts_str key, em_arguments *args,
+                       const ast_node *node) {
+    ir_class *c = (ir_class *)object->type->class_;
+    if (!em_spread_list(E, f, 1, args, node))
+        return em_error();
+    if (em_is_generator(f->node))
+        return em_call_generator(E, f, object, args, node);
+    size_t errors = E->fe->diagnostics->error_count;
+    fe_function *spread = em_spread_function(E, f, 1, args);
+    fe_function *variant = em_variant_of(E, spread, 1, args);
+    ir_function *ir = em_method_as(E->fe, c, variant == f ? key : variant->name, variant);
+    fe_function *exact = ir ? em_flag_variant(E, variant, ir->return_type, 1, args) : variant;
+    if (exact != variant)
+        ir = em_method_as(E->fe, c, exact->name, exact);
+    if (!ir)
+        return em_failed_callee(E, f->name, node, errors);
+    return em_call_ir(E, ir, em_signature_of(E->fe, exact, c), object, args, node);
+}
+
+fe_function *em_super_method(const emitter *E, const fe_class *after, ts_str name, fe_class **out_owner) {
+    const fe_class *own = fe_class_of(E->self_class);
+    size_t at = 0;
+    if (own && after != own) {
+        while (at < own->ancestor_count && own->ancestors[at] != after)
+            at++;
+        at++;
+    }
+    for (; own && at < own->ancestor_count; at++) {
+        *out_owner = own->ancestors[at];
+        fe_function *method = fe_map_get(&(*out_owner)->methods, name);
+        if (method)
+            return method;
+    }
+    *out_owner = NULL;
+    return NULL;
+}
+
+em em_call_method_of(emitter *E, ir_value *object, const fe_class *owner, fe_function *f, em_arguments *args,
+                     const ast_node *node) {
+    fe_class *own = object->type->class_ ? fe_class_of((ir_class *)object->type->class_) : NULL;
+    if (!own)
+        return em_call_method(E, object, f->bare_name, args, node);
+    ts_str key = fe_class_method(own, f->bare_name) == f
+                     ? f->bare_name
+                     : ts_arena_format(E->arena, "%.*s.%.*s", TS_STR_ARG(owner->bare_name), TS_STR_ARG(f->bare_name));
+    return call_exactly(E, object, f, key, args, node);
+}
+
 em em_call_method(emitter *E, ir_value *object, ts_str name, em_arguments *args,
                   const ast_node *node) {
     const ir_type *t = object->type;
@@ -85,23 +133,12 @@ em em_call_method(emitter *E, ir_value *object, ts_str name, em_arguments *args,
         em dict = em_dict_behind(E, em_value(object), node); /* a view of it */
         return dict.kind == EM_VALUE ? (em){.kind = EM_ITEMS, .value = dict.value, .name = name} : dict;
     }
-    if (!em_spread_list(E, f, 1, args, node))
-        return em_error();
-    if (em_is_generator(f->node))
-        return em_call_generator(E, f, object, args, node);
-    if (t->kind == IR_CLASS && goes_by_object(c, class_))
+    if (t->kind == IR_CLASS && goes_by_object(c, class_) && !em_is_generator(f->node)) {
+        if (!em_spread_list(E, f, 1, args, node))
+            return em_error();
         return call_by_object(E, object, f, name, args, node);
-    size_t errors = E->fe->diagnostics->error_count;
-    fe_function *spread = em_spread_function(E, f, 1, args);
-    fe_function *variant = em_variant_of(E, spread, 1, args);
-    ir_function *ir = variant == f ? fe_method_ir(E->fe, c, name)
-                                   : em_method_as(E->fe, c, variant->name, variant);
-    fe_function *exact = ir ? em_flag_variant(E, variant, ir->return_type, 1, args) : variant;
-    if (exact != variant)
-        ir = em_method_as(E->fe, c, exact->name, exact);
-    if (!ir)
-        return em_failed_callee(E, f->name, node, errors);
-    return em_call_ir(E, ir, em_signature_of(E->fe, exact, c), object, args, node);
+    }
+    return call_exactly(E, object, f, name, args, node);
 }
 
 em em_call_method0(emitter *E, ir_value *object, const char *name, em *args, size_t count,

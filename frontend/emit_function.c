@@ -560,26 +560,3 @@ ir_function *fe_method_ir(fe_context *fe, ir_class *c, ts_str name) {
     fe_class *class_ = fe_class_of(c);
     return em_method_as(fe, c, name, class_ ? fe_class_method(class_, name) : NULL);
 }
-
-ir_function *em_super_method(emitter *E, fe_class *after, ts_str name, const ast_node *node) {
-    fe_class *own = fe_class_of(E->self_class);
-    if (!own)
-        return NULL;
-    size_t at = 0;
-    if (after != own) {
-        while (at < own->ancestor_count && own->ancestors[at] != after)
-            at++;
-        at++;
-    }
-    for (; at < own->ancestor_count; at++) {
-        fe_function *method = fe_map_get(&own->ancestors[at]->methods, name);
-        if (method)
-            return em_method_as(E->fe, E->self_class,
-                                 ts_arena_format(E->arena, "%.*s.%.*s",
-                                                 (int)own->ancestors[at]->bare_name.length,
-                                                 own->ancestors[at]->bare_name.data,
-                                                 (int)name.length, name.data), method);
-    }
-    (void)node;
-    return NULL;
-}

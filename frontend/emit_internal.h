@@ -185,7 +185,8 @@ typedef struct em_signature {
 em_signature *em_signature_of(struct fe_context *fe, fe_function *f, ir_class *self_class);
 ir_function *em_emit_function(struct fe_context *fe, fe_function *function, ir_class *self_class,
                               em_signature *s, ts_str name, ir_function **early_out);
-ir_function *em_super_method(emitter *E, fe_class *after, ts_str name, const ast_node *node);
+/* What super() behind `after` finds, and in which class; NULL. */
+fe_function *em_super_method(const emitter *E, const fe_class *after, ts_str name, fe_class **out_owner);
 void em_begin(emitter *E, struct fe_context *fe, ir_function *f, fe_scope *scope);
 void em_finish_slots(emitter *E);
 /* IR of `method` for objects of c, kept with the class under `name`. */
@@ -511,6 +512,9 @@ em em_call_closure(emitter *E, const ast_node *closure, em *args, size_t count,
 em em_failed_callee(emitter *E, ts_str name, const ast_node *node, size_t errors);
 ir_value *em_new_object(emitter *E, ir_class *c);
 em em_construct(emitter *E, fe_class *c, em_arguments *args, const ast_node *node);
+/* Just this method, whatever the object's own class has by that name: super(), Class.method(object). */
+em em_call_method_of(emitter *E, ir_value *object, const fe_class *owner, fe_function *f, em_arguments *args,
+                     const ast_node *node);
 em em_call_method(emitter *E, ir_value *object, ts_str name, em_arguments *args,
                   const ast_node *node);
 /* A module called as a function: its hooks and forward (emit_hooks.c). */
