@@ -125,6 +125,7 @@ fe_function *fe_function_declare(fe_context *fe, fe_scope *scope, const ast_node
                                  ts_str qualified_name, fe_class *owner) {
     fe_function *f = TS_NEW(fe->arena, fe_function);
     f->name = qualified_name;
+    f->number = fe->function_count++;
     f->bare_name = node->text;
     f->node = node;
     f->scope = scope;
@@ -252,7 +253,9 @@ fe_class *fe_class_declare(fe_context *fe, fe_scope *scope, const ast_node *node
             c->is_number_enum = !path_is(b, "enum.Enum") && !path_is(b, "archive.Enum");
         } else if (path_is(b, "enum.IntFlag")) {
             c->kind = RT_CLASS_ENUM;
-            c->is_number_enum = true;
+            c->is_number_enum = c->is_flag = true;
+        } else if (path_is(b, "enum.Flag")) {
+            fe_report(fe->diagnostics, FE_ERROR, TS_ERR_UNSUPPORTED, base, "enum.Flag is not supported yet, enum.IntFlag is");
         } else if (path_is(b, "archive.Module")) {
             c->kind = RT_CLASS_MODULE;
             add_ancestor(fe, c, fe_builtin_class(fe, TS_STR("torch.nn.Module")));
@@ -455,6 +458,8 @@ static void enum_members(fe_context *fe, ir_class *ir, fe_class *c) {
             continue;
         if (value.tag == RT_TAG_INT && value.as.i >= next_auto)
             next_auto = value.as.i + 1;
+        while (c->is_flag && (next_auto & (next_auto - 1)))
+            next_auto += next_auto & -next_auto; /* the next power of two */
         size_t first = member_with(members, count, value);
         if (first < count) { /* another name of that one */
             v->value = members[first];

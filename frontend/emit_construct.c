@@ -191,6 +191,20 @@ static bool learn_init(emitter *E, fe_function *init, em_arguments *args, const 
     return found;
 }
 
+em em_enum_member_named(emitter *E, const fe_class *c, ir_value *name, size_t at, const ast_node *node) {
+    while (at < c->variable_count && c->variables[at].value.tag != RT_TAG_ENUM)
+        at++;
+    if (at == c->variable_count) {
+        em_raise_named(E, TS_STR("KeyError"), em_row(E, "prim_repr", node, 1, name));
+        return em_error();
+    }
+    em_choice choice;
+    em_choose(E, &choice, em_row(E, "eq.str", node, 2, name, ir_build_str(&E->b, c->variables[at].name)));
+    em_choose_other(E, &choice, em_ir(E, em_of_value(E, c->variables[at].value), node, NULL));
+    ir_value *other = em_ir(E, em_enum_member_named(E, c, name, at + 1, node), node, NULL);
+    return em_value(em_choose_end(E, &choice, other, node));
+}
+
 /* The member with the value: one test after the other. */
 static em member_of(emitter *E, const ir_class *ir, ir_value *v, size_t at, const ast_node *node) {
     if (at == ir->enum_member_count) {

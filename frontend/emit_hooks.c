@@ -16,7 +16,7 @@ static em call_hook(emitter *E, fe_function *hook, ir_value *module, ir_value *g
             TS_APPEND(E->arena, args.items, args.count, args.capacity, a);
     }
     hook = em_variant_of(E, hook, 1, &args);
-    ts_str name = ts_arena_format(E->arena, "hook %.*s", (int)hook->name.length, hook->name.data);
+    ts_str name = ts_arena_format(E->arena, "hook %zu %.*s", hook->number, TS_STR_ARG(hook->name));
     ir_function *f = em_method_as(E->fe, c, name, hook);
     if (!f) {
         EM_ERR(E, node, "the hook %.*s does not compile", TS_STR_ARG(hook->bare_name));

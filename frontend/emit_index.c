@@ -159,6 +159,15 @@ static ir_value *select_view(emitter *E, ir_value *x, index_list *given, ir_valu
         *out_indices = first.value; /* x[torch.where(m)], x[[n, n]]: as a tuple of them */
         return x;
     }
+    if (ix->count == 1 && !ix->is_tuple && ix->items[0].kind == IX_VALUE && em_is_script(node)) {
+        ir_value *lists = em_ir(E, first, node, NULL);
+        if (lists && lists->type->kind == IR_LIST &&
+            (lists->type->args[0]->kind == IR_LIST || lists->type->args[0]->kind == IR_TUPLE)) {
+            em operand = em_value(lists);
+            *out_indices = em_ir(E, em_call_python(E, "builtins.index_by_lists", &operand, 1, node), node, NULL);
+            return *out_indices ? x : NULL;
+        }
+    }
     int64_t dim = 0;
     bool from_end = false;
     size_t consumed_late = 0;
@@ -505,15 +514,16 @@ static em get_item(emitter *E, em object, index_list *ix, const ast_node *node) 
         return get_tuple(E, object, ix, node);
     if (object.kind == EM_BINDING && object.binding->kind == FE_CLASS &&
         object.binding->class_->kind == RT_CLASS_ENUM) {
-        ir_class *c = fe_class_ir(E->fe, object.binding->class_);
-        ir_value *k = em_ir(E, ix->items[0].v, node, NULL);
+        fe_class *c = object.binding->class_;
+        ir_value *k = em_coerce(E, em_ir(E, ix->items[0].v, node, NULL), em_simple(E, IR_STR), 0, node, "the member's name");
         rt_value key;
-        if (k && ir_const_value(k, &key) && key.tag == RT_TAG_STR)
-            for (size_t i = 0; i < c->enum_member_count; i++)
-                if (ts_str_equal(c->enum_members[i].as.enumeration->name, rt_str_text(key.as.str)))
-                    return em_of_value(E, c->enum_members[i]);
-        EM_UNSUPPORTED(E, node, "an enum member by a name known only at run time is not supported yet");
-        return em_error();
+        fe_class_variable *known = NULL;
+        if (!k || !fe_class_ir(E->fe, c))
+            return em_error();
+        if (ir_const_value(k, &key) && key.tag == RT_TAG_STR)
+            known = fe_class_find_variable(c, rt_str_text(key.as.str));
+        return known && known->value.tag == RT_TAG_ENUM ? em_of_value(E, known->value)
+                                                        : em_enum_member_named(E, c, k, 0, node);
     }
     if (object.kind == EM_BINDING && object.binding->kind == FE_VALUE &&
         object.binding->value.tag == RT_TAG_DICT && ix->items[0].kind == IX_VALUE) {

@@ -307,6 +307,7 @@ em em_set_binary(emitter *E, ast_operator op, ir_value *a, ir_value *b, bool in_
 
 /* ---- emit_key.c ---- */
 em em_key(emitter *E, em v, const ast_node *node);
+ir_value *em_hash(emitter *E, ir_value *v, const ast_node *node);
 ir_value *em_same_key(emitter *E, ir_value *dict, ir_value *key, const ast_node *node);
 bool em_update_by_keys(emitter *E, ir_value *dict, ir_value *other, const ast_node *node);
 
@@ -511,6 +512,8 @@ em em_call_closure(emitter *E, const ast_node *closure, em *args, size_t count,
 /* After a callee that could not be made: tells so unless its own error was told. */
 em em_failed_callee(emitter *E, ts_str name, const ast_node *node, size_t errors);
 ir_value *em_new_object(emitter *E, ir_class *c);
+/* Class[name] of an enum, from its variable `at` on. */
+em em_enum_member_named(emitter *E, const fe_class *c, ir_value *name, size_t at, const ast_node *node);
 em em_construct(emitter *E, fe_class *c, em_arguments *args, const ast_node *node);
 /* Just this method, whatever the object's own class has by that name: super(), Class.method(object). */
 em em_call_method_of(emitter *E, ir_value *object, const fe_class *owner, fe_function *f, em_arguments *args,

@@ -28,7 +28,7 @@ static bool is_given(const em_arguments *args, const ast_parameters *p, size_t k
 
 fe_function *em_variant_of(emitter *E, fe_function *f, size_t skipped, em_arguments *args) {
     const ast_parameters *p = &f->node->parameters;
-    if (f->node->kind != AST_FUNCTION || f->node->type_comment.length)
+    if ((f->node->kind != AST_FUNCTION && f->node->kind != AST_LAMBDA) || f->node->type_comment.length)
         return f;
     const ir_type **types = NULL;
     ts_buffer key = {0};

@@ -73,6 +73,7 @@ fe_binding fe_binding_of_value(rt_value v);
 struct fe_function {
     ts_str name;           /* qualified: "__torch__.f", "Net.forward", "torch.nn.functional.pad" */
     ts_str bare_name;
+    size_t number;         /* among those declared: lambdas and what a function returns share their names */
     const ast_node *node;  /* FUNCTION, or LAMBDA */
     fe_scope *scope;       /* where its free names are looked up */
     fe_class *owner;       /* the class it is a method of, or NULL */
@@ -122,6 +123,7 @@ struct fe_class {
     bool is_library, is_archive;
     bool is_number_enum;     /* IntEnum, StrEnum, IntFlag: its members are their values */
     bool is_mixed_enum;      /* (str, Enum), (int, Enum): such, but they print as members */
+    bool is_flag;            /* IntFlag: auto() gives powers of two */
     bool is_made;            /* for the types of one call (emit_callable.c) */
     const void *callable;    /* em*: the function that its objects stand for, or NULL */
     bool has_objects;        /* made at module level or in __init__: the order of its fields stays */
@@ -181,6 +183,7 @@ struct fe_context {
     ir_module *module;
     const fe_options *options;
     fe_diagnostics *diagnostics;
+    size_t function_count;      /* declared so far */
     uintptr_t stack_limit;      /* of the thread that compiles: calls nest as deep as their bodies */
     rt_context runtime;         /* for kernels run at compile time; generator seeded by --seed */
     fe_map namespaces;          /* path -> fe_scope* of a loaded library file set or user file */

@@ -39,6 +39,13 @@ def tensor_by_slices(x: Tensor, parts: List[slice]) -> Tensor:
     return x
 
 
+def index_by_lists(indices):
+    """x[[[0, 1], [1, 0]]]: PyTorch takes fewer than 32 lists as a tuple of indices."""
+    if len(indices) < 32:
+        return [torch.tensor(i) for i in indices]
+    return [torch.tensor(indices)]
+
+
 def ascii(x):
     return ascii_text(repr(x))
 
