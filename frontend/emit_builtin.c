@@ -470,9 +470,10 @@ static em python_builtin(emitter *E, ts_str name, em_arguments *args, const ast_
         return em_value(ir_build_bool(&E->b, args->count && args->items[0].v.kind != EM_VALUE));
     if (IS("id") && args->count == 1)
         return em_operator(E, TS_STR("prim_id"), args, node);
-    if (IS("hash") && args->count == 1 && args->items[0].v.kind == EM_VALUE &&
-        em_class_has_method(args->items[0].v.value->type, "__hash__"))
-        return em_call_method0(E, args->items[0].v.value, "__hash__", NULL, 0, node);
+    if (IS("hash") && args->count == 1) {
+        ir_value *v = em_ir(E, args->items[0].v, node, NULL);
+        return em_value(v ? em_hash(E, v, node) : NULL);
+    }
     if ((IS("hex") || IS("oct") || IS("bin") || IS("chr")) && args->count == 1 && args->items[0].v.kind == EM_VALUE)
         args->items[0].v = em_value(em_index_of(E, args->items[0].v.value, node));
     if (IS("divmod") || IS("ord") || IS("chr") || IS("hex") || IS("oct") || IS("bin") || IS("hash"))

@@ -28,6 +28,43 @@ static const fe_class *unhashable_in(emitter *E, const ir_type *t, int depth) {
     return NULL;
 }
 
+static void raise_unhashable(emitter *E, ts_str name, const ast_node *node) {
+    em text = em_value(ir_build_str(&E->b, name));
+    em_call_python(E, "builtins.raise_unhashable", &text, 1, node);
+}
+
+/* hash(v): a frozen dataclass has that of the tuple of its fields. */
+ir_value *em_hash(emitter *E, ir_value *v, const ast_node *node) {
+    const ir_type *t = v->type;
+    const fe_class *bad = unhashable_in(E, t, 8);
+    if (bad) {
+        raise_unhashable(E, bad->bare_name, node);
+        return ir_build_int(&E->b, 0);
+    }
+    if (em_class_has_method(t, "__hash__"))
+        return em_ir(E, em_call_method0(E, v, "__hash__", NULL, 0, node), node, NULL);
+    bool is_object = t->kind == IR_CLASS;
+    if ((!is_object && t->kind != IR_TUPLE) || !em_has_own_equality(t, 8))
+        return em_op(E, "hash", node, 1, v);
+    size_t count = is_object ? t->class_->field_count : t->arg_count, kept = 0;
+    ir_value **parts = TS_NEW_ARRAY(E->arena, ir_value *, count + 1);
+    for (size_t i = 0; i < count; i++) {
+        const ir_field *f = is_object ? &t->class_->fields[i] : NULL;
+        if (f && (f->is_constant || !em_field_option(E, fe_class_of(t->class_), f->name, "compare", true)))
+            continue;
+        ir_op *get = ir_build_op(&E->b, f ? IR_OP_GET_ATTR : IR_OP_TUPLE_GET, &v, 1, f ? &f->type : &t->args[i], 1);
+        get->integer = (int64_t)i;
+        if (f)
+            get->name = f->name;
+        parts[kept] = get->results[0];
+        if (em_has_own_equality(parts[kept]->type, 8))
+            parts[kept] = em_hash(E, parts[kept], node);
+        if (!parts[kept++])
+            return NULL;
+    }
+    return em_op(E, "hash", node, 1, em_tuple_of(E, parts, kept));
+}
+
 /* The key that the dict holds already where one is equal: the runtime then finds it by identity. One that the
  * objects' classes make unhashable raises. `dict` may be NULL: no key is there yet. */
 ir_value *em_same_key(emitter *E, ir_value *dict, ir_value *key, const ast_node *node) {
@@ -36,8 +73,7 @@ ir_value *em_same_key(emitter *E, ir_value *dict, ir_value *key, const ast_node 
         return key;
     const fe_class *bad = is_dict ? NULL : unhashable_in(E, key->type, 8);
     if (bad || is_dict) {
-        em name = em_value(ir_build_str(&E->b, bad ? bad->bare_name : em_is_set_type(key->type) ? TS_STR("set") : TS_STR("dict")));
-        em_call_python(E, "builtins.raise_unhashable", &name, 1, node);
+        raise_unhashable(E, bad ? bad->bare_name : em_is_set_type(key->type) ? TS_STR("set") : TS_STR("dict"), node);
         return key;
     }
     if (!dict || !em_has_own_equality(dict->type->args[0], 8))

@@ -85,7 +85,7 @@ def bit_length(self: int) -> int:
 
 
 def is_integer(self: float) -> bool:
-    return not math.isinf(self) and not math.isnan(self) and self == float(math.floor(self))
+    return not math.isinf(self) and not math.isnan(self) and self % 1.0 == 0.0
 
 
 def Int__base(text: str, base: int) -> int:

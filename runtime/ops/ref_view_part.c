@@ -42,6 +42,8 @@ ts_status rt_sliced(const rt_tensor *t, rt_value dim_value, rt_value start_value
 KERNEL(slice) {
     rt_tensor *t, *view;
     TS_TRY(rt_need_tensor(args[0], &t));
+    if (t->rank && !rt_is_none(args[4]) && args[4].as.i <= 0) /* as x[::step] says, the one way to it in a script */
+        return ts_raise("ValueError", args[4].as.i ? "step must be greater than zero" : "slice step cannot be zero");
     TS_TRY(rt_sliced(t, args[1], args[2], args[3], args[4], &view));
     outs[0] = rt_from_tensor(view);
     return NULL;
