@@ -1,6 +1,8 @@
 /* runtime/ops/ref_random.c - random tensors as PyTorch's CPU kernels draw them.
  *
- * The order of draws is ATen's (DistributionTemplates.h), and so are the fused multiply-adds. */
+ * The order of draws is ATen's (DistributionTemplates.h), and so are the fused multiply-adds. A
+ * tensor is filled in the order in which its elements lie, as ATen's iterators go; a new one that
+ * is like another is drawn in the other's order, whose strides it has there. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -13,11 +15,50 @@ static double uniform01(rt_generator *g, rt_dtype dtype) {
     return dtype == RT_float64 ? rt_uniform_double(g) : rt_uniform_float(g);
 }
 
-static ts_status each(rt_tensor *t, rt_generator *g, draw_function draw, const double *p) {
+/* t with its dims in the order of the strides of a tensor of the same sizes; itself, not to be
+ * released, where that is its own. */
+static ts_status in_order(rt_tensor *t, const rt_tensor *order, rt_tensor **out) {
+    int64_t sizes[RT_MAX_RANK], strides[RT_MAX_RANK];
+    int dims[RT_MAX_RANK], count = 0;
+    *out = t;
+    if (rt_tensor_is_contiguous(order) || order->rank != t->rank)
+        return NULL;
+    for (int d = 0; d < t->rank; d++) { /* the largest first; those that are equal stay */
+        int at = count++;
+        for (; at > 0 && order->strides[dims[at - 1]] < order->strides[d]; at--)
+            dims[at] = dims[at - 1];
+        dims[at] = d;
+    }
+    for (int d = 0; d < count; d++) {
+        sizes[d] = t->sizes[dims[d]];
+        strides[d] = t->strides[dims[d]];
+    }
+    return rt_tensor_alias(t, 0, sizes, strides, t->rank, out);
+}
+
+static void release_order(const rt_tensor *t, rt_tensor *laid) {
+    if (laid != t)
+        rt_tensor_release(laid);
+}
+
+/* Real tensors a number each, complex ones two. */
+static ts_status each(rt_tensor *t, const rt_tensor *order, rt_generator *g, draw_function draw,
+                      const double *p) {
     rt_cursor c;
-    rt_dtype dtype = (rt_dtype)t->dtype;
-    for (rt_cursor_start(&c, t); c.left; rt_cursor_next(&c))
-        rt_store_double(dtype, c.data, draw(g, dtype, p));
+    rt_tensor *laid;
+    rt_dtype dtype = (rt_dtype)t->dtype, part = rt_dtype_real(dtype);
+    TS_TRY(in_order(t, order, &laid));
+    for (rt_cursor_start(&c, laid); c.left; rt_cursor_next(&c)) {
+        if (rt_dtype_is_complex(dtype)) {
+            rt_complex128 v;
+            v.re = draw(g, part, p);
+            v.im = draw(g, part, p);
+            rt_store_complex(dtype, c.data, v);
+        } else {
+            rt_store_double(dtype, c.data, draw(g, dtype, p));
+        }
+    }
+    release_order(t, laid);
     return NULL;
 }
 
@@ -25,8 +66,13 @@ static double draw_uniform(rt_generator *g, rt_dtype dtype, const double *p) {
     double u = uniform01(g, dtype);
     if (dtype == RT_float64)
         return fma(u, p[1] - p[0], p[0]);
-    float from = (float)p[0], to = (float)p[1];
-    return fmaf((float)u, to - from, from);
+    float from = (float)p[0], to = (float)p[1], v = fmaf((float)u, to - from, from);
+    if (dtype == RT_float32)
+        return v;
+    char rounded[2], bound[2]; /* in 16 bits: what rounds to the upper bound is the lower one */
+    rt_store_double(dtype, rounded, v);
+    rt_store_double(dtype, bound, to);
+    return memcmp(rounded, bound, 2) == 0 ? from : v;
 }
 
 static double draw_normal(rt_generator *g, TS_UNUSED rt_dtype dtype, const double *p) {
@@ -45,7 +91,8 @@ static double draw_geometric(rt_generator *g, TS_UNUSED rt_dtype dtype, const do
     return ceil(log(rt_uniform_double(g)) / log1p(-p[0]));
 }
 
-/* Blocks of 16: eight radii, eight angles; a tail is drawn anew as the last 16. */
+/* Blocks of 16: eight radii, eight angles; a tail is drawn anew as the last 16. In 16 bits it was
+ * not drawn before. */
 static ts_status normal_fill(rt_tensor *t, rt_generator *g, const double *p) {
     rt_dtype dtype = (rt_dtype)t->dtype;
     int64_t n = t->element_count;
@@ -53,7 +100,7 @@ static ts_status normal_fill(rt_tensor *t, rt_generator *g, const double *p) {
     double *u = malloc((size_t)n * sizeof *u);
     if (!u)
         return ts_no_memory();
-    for (int64_t i = 0; i < n; i++)
+    for (int64_t i = 0; i < (bytes == 2 ? n / 16 * 16 : n); i++)
         u[i] = uniform01(g, dtype);
     for (int64_t at = 0; at < n; at += 16) {
         if (at + 16 > n) {
@@ -74,17 +121,23 @@ static ts_status normal_fill(rt_tensor *t, rt_generator *g, const double *p) {
     return NULL;
 }
 
-static ts_status normal_into(rt_tensor *t, rt_generator *g, double mean, double std) {
+static ts_status normal_into(rt_tensor *t, const rt_tensor *order, rt_generator *g, double mean,
+                             double std) {
     double p[2] = {mean, std};
+    bool is_complex = rt_dtype_is_complex((rt_dtype)t->dtype);
     if (!(std >= 0))
         return ts_raise("RuntimeError", "normal expects std >= 0.0, but found std %g", std);
-    if (rt_dtype_is_complex((rt_dtype)t->dtype)) {
+    if (is_complex)
+        p[1] = std * sqrt(0.5);
+    if (!rt_tensor_is_contiguous(order))
+        return each(t, order, g, draw_normal, p);
+    if (is_complex) {
         rt_cursor c; /* a pair of reals of half the variance; drawn as one real tensor */
         int64_t n = 2 * t->element_count;
         rt_dtype part = rt_dtype_real((rt_dtype)t->dtype);
         rt_tensor *real;
         TS_TRY(rt_tensor_make(part, &n, 1, &real));
-        ts_status status = normal_into(real, g, mean, std * sqrt(0.5));
+        ts_status status = normal_into(real, real, g, mean, p[1]);
         const char *data = real->data;
         size_t bytes = rt_dtype_size(part);
         for (rt_cursor_start(&c, t); c.left && !status; rt_cursor_next(&c), data += 2 * bytes)
@@ -92,51 +145,48 @@ static ts_status normal_into(rt_tensor *t, rt_generator *g, double mean, double 
         rt_tensor_release(real);
         return status;
     }
-    if (t->element_count >= 16 && rt_tensor_is_contiguous(t))
-        return normal_fill(t, g, p);
-    return each(t, g, draw_normal, p);
+    return t->element_count >= 16 ? normal_fill(t, g, p) : each(t, t, g, draw_normal, p);
 }
 
-static ts_status uniform_into(rt_tensor *t, rt_generator *g, double from, double to) {
-    double p[2] = {from, to};
-    if (rt_dtype_is_complex((rt_dtype)t->dtype)) {
-        rt_cursor c;
-        rt_dtype part = rt_dtype_real((rt_dtype)t->dtype);
-        for (rt_cursor_start(&c, t); c.left; rt_cursor_next(&c)) {
-            rt_complex128 v;
-            v.re = draw_uniform(g, part, p);
-            v.im = draw_uniform(g, part, p);
-            rt_store_complex((rt_dtype)t->dtype, c.data, v);
-        }
-        return NULL;
-    }
-    return each(t, g, draw_uniform, p);
+static ts_status uniform_into(rt_tensor *t, const rt_tensor *order, rt_generator *g, double from,
+                              double to) {
+    return each(t, order, g, draw_uniform, (double[]){from, to});
 }
 
-static ts_status int_into(rt_tensor *t, rt_generator *g, int64_t low, uint64_t range) {
+/* A range of 0 stands for 2^64: the draws as they are. */
+static ts_status int_into(rt_tensor *t, const rt_tensor *order, rt_generator *g, int64_t low,
+                          uint64_t range, bool is_wide) {
     rt_cursor c;
+    rt_tensor *laid;
     rt_dtype dtype = (rt_dtype)t->dtype;
-    for (rt_cursor_start(&c, t); c.left; rt_cursor_next(&c)) {
-        uint64_t r = range >= UINT64_C(1) << 28 ? rt_random64(g) : rt_random32(g);
-        rt_store_int(dtype, c.data, (int64_t)(r % range + (uint64_t)low));
+    TS_TRY(in_order(t, order, &laid));
+    for (rt_cursor_start(&c, laid); c.left; rt_cursor_next(&c)) {
+        uint64_t r = is_wide ? rt_random64(g) : rt_random32(g);
+        rt_store_int(dtype, c.data, (int64_t)(range ? r % range + (uint64_t)low : r));
     }
+    release_order(t, laid);
     return NULL;
 }
 
-static ts_status randint_into(rt_tensor *t, rt_generator *g, int64_t low, int64_t high) {
+static ts_status randint_into(rt_tensor *t, const rt_tensor *order, rt_generator *g, int64_t low,
+                              int64_t high) {
     if (low >= high)
         return ts_raise("RuntimeError",
                         "random_ expects 'from' to be less than 'to', but got from=%lld >= to=%lld",
                         (long long)low, (long long)high);
-    return int_into(t, g, low, (uint64_t)high - (uint64_t)low);
+    uint64_t range = (uint64_t)high - (uint64_t)low;
+    return int_into(t, order, g, low, range, range >= UINT64_C(1) << 28);
 }
 
 /* ---- new tensors ---- */
 
-typedef ts_status (*fill_function)(rt_tensor *t, rt_generator *g, double a, double b);
+typedef ts_status (*fill_function)(rt_tensor *t, const rt_tensor *order, rt_generator *g, double a,
+                                   double b);
 
+/* order: the tensor that it is like, or NULL. */
 static ts_status make(rt_context *context, rt_value generator, const int64_t *sizes, int rank,
-                      rt_dtype dtype, fill_function fill, double a, double b, rt_value *out) {
+                      rt_dtype dtype, const rt_tensor *order, fill_function fill, double a,
+                      double b, rt_value *out) {
     rt_generator *g;
     rt_tensor *t;
     TS_TRY(rt_generator_of(context, generator, &g));
@@ -144,7 +194,7 @@ static ts_status make(rt_context *context, rt_value generator, const int64_t *si
         return rt_not_implemented(fill == normal_into ? "normal_kernel_cpu" : "check_uniform_bounds",
                                   dtype);
     TS_TRY(rt_tensor_make(dtype, sizes, rank, &t));
-    ts_status status = fill(t, g, a, b);
+    ts_status status = fill(t, order ? order : t, g, a, b);
     if (status)
         rt_tensor_release(t);
     else
@@ -157,14 +207,15 @@ static ts_status sized(rt_context *context, rt_value size, rt_value generator, r
     int64_t sizes[RT_MAX_RANK];
     int rank;
     TS_TRY(rt_as_ints(size, sizes, &rank));
-    return make(context, generator, sizes, rank, rt_as_dtype(dtype, RT_float32), fill, 0, 1, out);
+    return make(context, generator, sizes, rank, rt_as_dtype(dtype, RT_float32), NULL, fill, 0, 1,
+                out);
 }
 
 static ts_status like(rt_context *context, rt_value self, rt_value generator, rt_value dtype,
                       fill_function fill, rt_value *out) {
     const rt_tensor *t = self.as.tensor;
-    return make(context, generator, t->sizes, t->rank, rt_as_dtype(dtype, (rt_dtype)t->dtype), fill,
-                0, 1, out);
+    return make(context, generator, t->sizes, t->rank, rt_as_dtype(dtype, (rt_dtype)t->dtype), t,
+                fill, 0, 1, out);
 }
 
 KERNEL(rand) { return sized(context, args[0], rt_none(), args[1], uniform_into, outs); }
@@ -180,17 +231,18 @@ KERNEL(normal_float_float) {
     int64_t sizes[RT_MAX_RANK];
     int rank;
     TS_TRY(rt_as_ints(args[2], sizes, &rank));
-    return make(context, args[3], sizes, rank, rt_as_dtype(args[4], RT_float32), normal_into,
+    return make(context, args[3], sizes, rank, rt_as_dtype(args[4], RT_float32), NULL, normal_into,
                 args[0].as.f, args[1].as.f, outs);
 }
 
 static ts_status randint(rt_context *context, rt_value low, rt_value high, const int64_t *sizes,
-                         int rank, rt_value generator, rt_dtype dtype, rt_value *out) {
+                         int rank, const rt_tensor *order, rt_value generator, rt_dtype dtype,
+                         rt_value *out) {
     rt_generator *g;
     rt_tensor *t;
     TS_TRY(rt_generator_of(context, generator, &g));
     TS_TRY(rt_tensor_make(dtype, sizes, rank, &t));
-    ts_status status = randint_into(t, g, rt_as_int(low), rt_as_int(high));
+    ts_status status = randint_into(t, order ? order : t, g, rt_as_int(low), rt_as_int(high));
     if (status)
         rt_tensor_release(t);
     else
@@ -203,8 +255,8 @@ static ts_status randint(rt_context *context, rt_value low, rt_value high, const
         int64_t sizes[RT_MAX_RANK];                                                                \
         int rank;                                                                                  \
         TS_TRY(rt_as_ints(size, sizes, &rank));                                                    \
-        return randint(context, low, high, sizes, rank, generator, rt_as_dtype(dtype, RT_int64),   \
-                       outs);                                                                      \
+        return randint(context, low, high, sizes, rank, NULL, generator,                           \
+                       rt_as_dtype(dtype, RT_int64), outs);                                        \
     }
 RANDINT(randint, rt_int(0), args[0], args[1], rt_none(), args[2])
 RANDINT(randint_generator, rt_int(0), args[0], args[1], args[2], args[3])
@@ -214,7 +266,7 @@ RANDINT(randint_low_generator, args[0], args[1], args[2], args[3], args[4])
 #define RANDINT_LIKE(name, low, high, generator, dtype_value)                                      \
     KERNEL(name) {                                                                                 \
         const rt_tensor *t = args[0].as.tensor;                                                    \
-        return randint(context, low, high, t->sizes, t->rank, generator,                           \
+        return randint(context, low, high, t->sizes, t->rank, t, generator,                        \
                        rt_as_dtype(dtype_value, (rt_dtype)t->dtype), outs);                        \
     }
 RANDINT_LIKE(randint_like, rt_int(0), args[1], rt_none(), args[2])
@@ -269,7 +321,7 @@ static ts_status check_bounds(rt_tensor *t, rt_generator *g, double from, double
         return ts_raise("RuntimeError",
                         "uniform_ expects to return a [from, to) range, but found from=%g > to=%g",
                         from, to);
-    return uniform_into(t, g, from, to);
+    return uniform_into(t, t, g, from, to);
 }
 
 /* One more than the largest whole number of the dtype, up to which it has all of them. */
@@ -288,30 +340,40 @@ static uint64_t whole_numbers(rt_dtype dtype) {
     }
 }
 
+/* All whole numbers of the dtype: a word each, two where they have more bits. */
+static ts_status random_whole(rt_tensor *t, rt_generator *g) {
+    rt_dtype dtype = (rt_dtype)t->dtype;
+    return int_into(t, t, g, 0, whole_numbers(dtype), dtype == RT_int64 || dtype == RT_float64);
+}
+
 static ts_status random_into(rt_tensor *t, rt_generator *g, int64_t from) {
     uint64_t end = whole_numbers((rt_dtype)t->dtype);
     if (from >= 0 && (uint64_t)from >= end)
-        return randint_into(t, g, from, from);
-    return int_into(t, g, from, end - (uint64_t)from);
+        return randint_into(t, t, g, from, from);
+    uint64_t range = end - (uint64_t)from;
+    return int_into(t, t, g, from, range, !range || range >= UINT64_C(1) << 28);
 }
 
 IN_PLACE(uniform_, 3, check_bounds(t, g, args[1].as.f, args[2].as.f))
-IN_PLACE(normal_, 3, normal_into(t, g, args[1].as.f, args[2].as.f))
-IN_PLACE(log_normal_, 3, each(t, g, draw_log_normal, (double[]){args[1].as.f, args[2].as.f}))
-IN_PLACE(cauchy_, 3, each(t, g, draw_cauchy, (double[]){args[1].as.f, args[2].as.f}))
-IN_PLACE(geometric_, 2, each(t, g, draw_geometric, (double[]){args[1].as.f}))
-IN_PLACE(random_, 1, random_into(t, g, 0))
-IN_PLACE(random__to, 2, randint_into(t, g, 0, args[1].as.i))
+IN_PLACE(normal_, 3, normal_into(t, t, g, args[1].as.f, args[2].as.f))
+IN_PLACE(log_normal_, 3, each(t, t, g, draw_log_normal, (double[]){args[1].as.f, args[2].as.f}))
+IN_PLACE(cauchy_, 3, each(t, t, g, draw_cauchy, (double[]){args[1].as.f, args[2].as.f}))
+IN_PLACE(geometric_, 2, each(t, t, g, draw_geometric, (double[]){args[1].as.f}))
+IN_PLACE(random_, 1, random_whole(t, g))
+IN_PLACE(random__to, 2, randint_into(t, t, g, 0, args[1].as.i))
 IN_PLACE(random__from, 3,
          rt_is_none(args[2]) ? random_into(t, g, args[1].as.i)
-                             : randint_into(t, g, args[1].as.i, args[2].as.i))
+                             : randint_into(t, t, g, args[1].as.i, args[2].as.i))
 
-static ts_status bernoulli_into(rt_tensor *t, rt_generator *g, double p) {
+static ts_status bernoulli_into(rt_tensor *t, const rt_tensor *order, rt_generator *g, double p) {
     rt_cursor c;
+    rt_tensor *laid;
     if (!(p >= 0 && p <= 1))
         return ts_raise("RuntimeError", "bernoulli_ expects p to be in [0, 1], but got p=%g", p);
-    for (rt_cursor_start(&c, t); c.left; rt_cursor_next(&c))
+    TS_TRY(in_order(t, order, &laid));
+    for (rt_cursor_start(&c, laid); c.left; rt_cursor_next(&c))
         rt_store_int((rt_dtype)t->dtype, c.data, rt_uniform_double(g) < p);
+    release_order(t, laid);
     return NULL;
 }
 
@@ -325,21 +387,24 @@ static ts_status exponential_into(rt_tensor *t, rt_generator *g, double lambda) 
     if (!(lambda > 0))
         return ts_raise("RuntimeError", "exponential_ expects lambda > 0.0, but found lambda=%g",
                         lambda);
-    return each(t, g, draw_exponential, &lambda);
+    return each(t, t, g, draw_exponential, &lambda);
 }
 
-IN_PLACE(bernoulli__float, 2, bernoulli_into(t, g, args[1].as.f))
+IN_PLACE(bernoulli__float, 2, bernoulli_into(t, t, g, args[1].as.f))
 IN_PLACE(exponential_, 2, exponential_into(t, g, args[1].as.f))
 
 /* Each element its own probability: the generator's own draws. */
 static ts_status bernoulli_each(rt_tensor *t, const rt_tensor *p, rt_generator *g) {
     rt_cursor a, b;
-    rt_tensor *wide;
+    rt_tensor *wide, *laid = t, *given = NULL;
     rt_dtype dtype = (rt_dtype)p->dtype;
     TS_TRY(rt_tensor_expand(p, t->sizes, t->rank, &wide));
-    ts_status status = NULL;
-    rt_cursor_start(&b, wide);
-    for (rt_cursor_start(&a, t); a.left && !status; rt_cursor_next(&a), rt_cursor_next(&b)) {
+    ts_status status = in_order(wide, t, &given);
+    if (!status)
+        status = in_order(t, t, &laid);
+    if (!status)
+        rt_cursor_start(&b, given);
+    for (rt_cursor_start(&a, laid); a.left && !status; rt_cursor_next(&a), rt_cursor_next(&b)) {
         double x = rt_load_double(dtype, b.data);
         if (!(x >= 0 && x <= 1))
             status = ts_raise("RuntimeError", "Expected p_in >= 0 && p_in <= 1 to be true, but got "
@@ -348,6 +413,9 @@ static ts_status bernoulli_each(rt_tensor *t, const rt_tensor *p, rt_generator *
             rt_store_int((rt_dtype)t->dtype, a.data,
                          (dtype == RT_float64 ? rt_uniform_double(g) : rt_uniform_float(g)) < x);
     }
+    if (given)
+        release_order(wide, given);
+    release_order(t, laid);
     rt_tensor_release(wide);
     return status;
 }
@@ -372,7 +440,7 @@ static ts_status made_like(const rt_tensor *self, rt_tensor **out) {
         return status;                                                                             \
     }
 MADE_LIKE(bernoulli, 1, bernoulli_each(t, args[0].as.tensor, g))
-MADE_LIKE(bernoulli_p, 2, bernoulli_into(t, g, args[1].as.f))
+MADE_LIKE(bernoulli_p, 2, bernoulli_into(t, args[0].as.tensor, g, args[1].as.f))
 MADE_LIKE(bernoulli_Tensor, 2, bernoulli_each(t, args[1].as.tensor, g))
 
 /* mean and std broadcast: standard normals, then scaled. */
@@ -389,7 +457,7 @@ static ts_status normal_of(rt_context *context, rt_value mean, rt_value std, rt_
                         sizes, &rank));
     rt_dtype dtype = (rt_dtype)(m ? m : s)->dtype;
     TS_TRY(rt_tensor_make(dtype, sizes, rank, &t));
-    ts_status status = normal_into(t, g, 0, 1);
+    ts_status status = normal_into(t, t, g, 0, 1);
     if (!status && m)
         status = rt_tensor_expand(m, sizes, rank, &a);
     if (!status && s)
@@ -534,7 +602,8 @@ static ts_status dropout(rt_context *context, const rt_value *args, int kind, rt
         sizes[i] = (kind & DROP_FEATURE) && i >= 2 ? 1 : x->sizes[i];
     rt_dtype dtype = (rt_dtype)x->dtype;
     TS_TRY(rt_tensor_make(dtype, sizes, x->rank, &noise));
-    ts_status status = p < 1 ? bernoulli_into(noise, g, 1 - p) : NULL;
+    const rt_tensor *order = kind & DROP_FEATURE ? noise : x;
+    ts_status status = p < 1 ? bernoulli_into(noise, order, g, 1 - p) : NULL;
     rt_tensor *wide = NULL;
     t = NULL;
     if (!status)
@@ -589,7 +658,7 @@ KERNEL(native_dropout) {
     if (!train || p == 0)
         memset(mask->data, 1, (size_t)mask->element_count);
     else if (p < 1)
-        status = bernoulli_into(mask, g, 1 - p);
+        status = bernoulli_into(mask, x, g, 1 - p);
     else
         memset(mask->data, 0, (size_t)mask->element_count);
     if (!status)
@@ -618,11 +687,17 @@ static ts_status rrelu(rt_context *context, const rt_tensor *x, rt_tensor *noise
     rt_tensor *t;
     rt_generator *g = NULL;
     double low = rt_as_double(lower), high = rt_as_double(upper);
-    if (training)
+    rt_dtype dtype = (rt_dtype)x->dtype;
+    if (training) { /* the bounds are numbers of the dtype */
+        char bound[16];
         TS_TRY(rt_generator_of(context, generator, &g));
+        rt_store_double(dtype, bound, low);
+        low = rt_load_double(dtype, bound);
+        rt_store_double(dtype, bound, high);
+        high = rt_load_double(dtype, bound);
+    }
     TS_TRY(made_like(x, &t));
     rt_cursor c, n;
-    rt_dtype dtype = (rt_dtype)x->dtype;
     char *to = t->data;
     if (noise)
         rt_cursor_start(&n, noise);
