@@ -126,6 +126,8 @@ def _chunk_cat(tensors: List[Tensor], dim: int, num_chunks: int) -> Tensor:
     # [num_chunks, ...]: each tensor is padded with zeros along dim, cut, and its pieces are flattened from there on
     parts: List[Tensor] = []
     for t in tensors:
+        if torch.numel(t) == 0:
+            raise RuntimeError("_chunk_cat expects non-empty tensor")
         d = dim % torch.dim(t)
         width = (torch.size(t, d) + num_chunks - 1) // num_chunks
         pad = [0 for _ in range(2 * (torch.dim(t) - d))]

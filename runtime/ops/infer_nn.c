@@ -58,6 +58,12 @@ static ts_status pool(const rt_infer_context *ic, const rt_fact *args, int dims_
     for (int i = 0; i < x->rank; i++) {
         int d = i - (x->rank - dims_count);
         dims[i] = x->dims[i];
+        if (dims[i] == 0 && (i || x->rank == dims_count + 1))
+            return ts_raise(
+                "RuntimeError",
+                "Expected %dD or %dD (batch mode) tensor with optional 0 dim batch size for "
+                "input, but got size 0 in dimension %d",
+                dims_count + 1, dims_count + 2, i);
         if (d >= 0)
             TS_TRY(check_pool_padding(rt_fact_entry(&args[1], d, dims_count), rt_fact_entry(&args[3], d, dims_count),
                                       dilation ? rt_fact_entry(dilation, d, dims_count) : 1));

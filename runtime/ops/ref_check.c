@@ -28,6 +28,16 @@ ts_status rt_check_fits(rt_value number, rt_dtype dtype) {
     return ts_raise("RuntimeError", "value cannot be converted to type %s without overflow", c_name(dtype));
 }
 
+ts_status rt_check_element_fits(const rt_tensor *t, rt_dtype dtype) {
+    rt_value number;
+    if (t->element_count != 1)
+        return NULL;
+    TS_TRY(rt_tensor_item(t, &number));
+    ts_status status = rt_check_fits(number, dtype);
+    rt_release(number);
+    return status;
+}
+
 static ts_status check_fits(rt_dtype dtype, rt_value number, bool with_halves, rt_value *out) {
     *out = rt_none();
     if (!with_halves && (dtype == RT_float16 || dtype == RT_bfloat16))

@@ -60,6 +60,33 @@ KERNEL(zeros) { return sized(args[0], args[1], RT_float32, rt_int(0), outs); }
 KERNEL(ones) { return sized(args[0], args[1], RT_float32, rt_int(1), outs); }
 KERNEL(full) { return sized(args[0], args[2], number_dtype(args[1]), args[1], outs); }
 KERNEL(empty_strided) { return sized(args[0], args[2], RT_float32, rt_int(0), outs); }
+
+KERNEL(empty_permuted) {
+    int64_t sizes[RT_MAX_RANK], order[RT_MAX_RANK];
+    bool seen[RT_MAX_RANK] = {false};
+    int rank, count;
+    TS_TRY(rt_as_ints(args[0], sizes, &rank));
+    TS_TRY(rt_as_ints(args[1], order, &count));
+    if (count != rank)
+        return ts_raise(
+            "RuntimeError",
+            "Number of dimensions in size does not match the length of the physical_layout; "
+            "i.e. len(size) = %d is not equal to len(physical_layout) = %d",
+            rank, count);
+    for (int i = 0; i < count; i++) {
+        if (order[i] < 0 || order[i] >= rank)
+            return ts_raise(
+                "RuntimeError",
+                "Dimension out of range (expected to be between 0 and %d, but got %lld at "
+                "index %d).  NB: negative dims not currently supported",
+                rank - 1, (long long)order[i], i);
+        if (seen[order[i]])
+            return ts_raise("RuntimeError", "Duplicate dim not allowed");
+        seen[order[i]] = true;
+    }
+    return sized(args[0], args[2], RT_float32, rt_int(0), outs);
+}
+
 KERNEL(zeros_like) { return like(args[0], args[1], rt_int(0), outs); }
 KERNEL(ones_like) { return like(args[0], args[1], rt_int(1), outs); }
 KERNEL(full_like) { return like(args[0], args[2], args[1], outs); }

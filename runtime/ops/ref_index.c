@@ -561,6 +561,7 @@ static ts_status fill_masked(rt_tensor *self, rt_value mask_arg, rt_value value)
                             "masked_fill_ only supports a 0-dimensional value tensor, but got "
                             "tensor with %d dimension(s).",
                             value.as.tensor->rank);
+        TS_TRY(rt_check_element_fits(value.as.tensor, rt_dtype_of(self)));
         TS_TRY(rt_tensor_cast(value.as.tensor, rt_dtype_of(self), false, &element));
     } else {
         TS_TRY(rt_tensor_from_number(value, rt_dtype_of(self), &element));

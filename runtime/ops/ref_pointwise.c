@@ -378,6 +378,8 @@ KERNEL(masked_fill) {
                         "masked_fill_ only supports a 0-dimensional value tensor, "
                         "but got tensor with %d dimension(s).",
                         args[2].as.tensor->rank);
+    if (args[2].tag == RT_TAG_TENSOR)
+        TS_TRY(rt_check_element_fits(args[2].as.tensor, rt_dtype_of(self)));
     rt_pw_call call = {.kernel = &rt_pw_where,
                        .operands = {args[1], args[2], args[0]},
                        .count = 3,

@@ -46,6 +46,18 @@ static ts_status plane_init(pool *p, const rt_tensor *x, int dims) {
     return NULL;
 }
 
+/* A batch may be empty, nothing else. */
+static ts_status check_not_empty(const rt_tensor *x, int dims) {
+    for (int i = x->rank == dims + 2; i < x->rank; i++)
+        if (!x->sizes[i])
+            return ts_raise(
+                "RuntimeError",
+                "Expected %dD or %dD (batch mode) tensor with optional 0 dim batch size for "
+                "input, but got size 0 in dimension %d",
+                dims + 1, dims + 2, i);
+    return NULL;
+}
+
 static void set_result_sizes(pool *p) {
     for (int i = 0; i < p->dims; i++)
         p->sizes[p->rank - p->dims + i] = p->out[SPATIAL - p->dims + i];
@@ -56,6 +68,7 @@ static ts_status pool_init(pool *p, const rt_tensor *x, int dims, rt_value kerne
     const rt_value *items;
     size_t count;
     TS_TRY(plane_init(p, x, dims));
+    TS_TRY(check_not_empty(x, dims));
     TS_TRY(spatial(kernel, dims, 1, p->kernel));
     rt_as_items(stride, &items, &count);
     bool has_stride = !rt_is_none(stride) && !(stride.tag == RT_TAG_LIST && count == 0);

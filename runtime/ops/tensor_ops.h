@@ -33,6 +33,8 @@ ts_status rt_need_tensor(rt_value v, rt_tensor **out) TS_WARN_UNUSED;
 ts_status rt_not_implemented(const char *op, rt_dtype dtype) TS_WARN_UNUSED;
 /* RuntimeError where the dtype cannot hold the number. */
 ts_status rt_check_fits(rt_value number, rt_dtype dtype) TS_WARN_UNUSED;
+/* The same of the only element of a tensor. */
+ts_status rt_check_element_fits(const rt_tensor *t, rt_dtype dtype) TS_WARN_UNUSED;
 /* ScalarType's spelling in PyTorch's messages: Float, Long, Half. */
 const char *rt_dtype_message_name(rt_dtype dtype);
 /* Same layout test of "writes through several elements at once": RuntimeError where t has a
