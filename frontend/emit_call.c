@@ -46,6 +46,39 @@ static em autograd_grad(emitter *E, em_arguments *args, const ast_node *node) {
     return em_operator(E, TS_STR("autograd_grad"), args, node);
 }
 
+/* torch.mul(2, x) of two numbers is a tensor in Python, where the operator of that name has an overload of numbers;
+ * torch.sqrt(2.0) is an error there. false: it was told. */
+static bool as_python_takes_numbers(emitter *E, ts_str name, em_arguments *args, const ast_node *node) {
+    static const char *const making[] = {"add", "sub", "subtract", "mul", "multiply", "div", "divide", "true_divide"};
+    static const char *const refusing[] = {
+        "eq", "ne", "lt", "le", "gt", "ge", "pow", "remainder", "fmod", "maximum", "minimum", "atan2", "max", "min",
+        "abs", "neg", "sqrt", "exp", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "asin", "acos", "atan",
+        "sinh", "cosh", "tanh", "floor", "ceil", "round", "erf", "erfc", "lgamma", "gcd", "isnan", "isinf", "isfinite", "sum"};
+    if (!em_is_script(node) || !args->count || args->items[0].name.length)
+        return true;
+    ir_value *first = NULL;
+    for (size_t i = 0; i < args->count; i++) {
+        em v = args->items[i].v;
+        bool is_value = v.kind == EM_VALUE || (v.kind == EM_BINDING && v.binding->kind == FE_VALUE);
+        ir_value *ir = is_value ? em_ir(E, v, args->items[i].node, NULL) : NULL;
+        if (!ir || !em_is_number(ir->type))
+            return true;
+        first = first ? first : ir;
+    }
+    for (size_t i = 0; args->count > 1 && i < sizeof making / sizeof *making; i++)
+        if (ts_str_is(name, making[i])) {
+            args->items[0].v = em_value(em_op(E, "tensor", node, 1, first));
+            return args->items[0].v.value != NULL;
+        }
+    for (size_t i = 0; i < sizeof refusing / sizeof *refusing; i++)
+        if (ts_str_is(name, refusing[i])) {
+            EM_ERR(E, args->items[0].node, "expected Tensor for argument 'input' of torch.%.*s, found %s", TS_STR_ARG(name),
+                   em_type_text(E, first->type));
+            return false;
+        }
+    return true;
+}
+
 static em call_path(emitter *E, ts_str path, em_arguments *args, const ast_node *node,
                     const ir_type *hint) {
     bool known = false;
@@ -63,6 +96,8 @@ static em call_path(emitter *E, ts_str path, em_arguments *args, const ast_node 
             ts_str name = {path.data + n, path.length - n};
             if (memchr(name.data, '.', name.length) && !ts_str_is(ts_str_of(prefixes[i]), "ops.aten."))
                 break; /* ops.aten.add.Tensor names an overload */
+            if (ts_str_is(ts_str_of(prefixes[i]), "torch.") && !as_python_takes_numbers(E, name, args, node))
+                return em_error();
             bool has_tensor = false;
             for (size_t k = 0; k < args->count; k++)
                 has_tensor = has_tensor || (args->items[k].v.kind == EM_VALUE &&

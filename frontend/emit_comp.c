@@ -79,14 +79,14 @@ static void add_element(emitter *E, comprehension *c) {
         ir_value *k = em_ir(E, em_key(E, em_expression(E, node->left, h ? h->args[0] : NULL), node), node, h ? h->args[0] : NULL);
         ir_value *v = node->kind == AST_SET_COMP
                           ? ir_build_none(&E->b)
-                          : em_ir(E, em_kept(E, em_expression(E, node->right, h ? h->args[1] : NULL), node->right), node->right, h ? h->args[1] : NULL);
+                          : em_ir(E, em_kept(E, em_expression(E, node->right, h ? h->args[1] : NULL), node->right, h ? h->args[1] : NULL), node->right, h ? h->args[1] : NULL);
         if (!k || !v)
             return;
         const ir_type *key_type = ir_type_forget(E->m, k->type);
         if (!c->has_type && node->kind == AST_DICT_COMP && v->type->kind == IR_NONE)
             c->result->type = em_open_dict(E, c->result, key_type, node);
         else if (!c->has_type)
-            c->result->type = ir_type_dict(E->m, key_type, ir_type_forget(E->m, v->type));
+            c->result->type = ir_type_dict(E->m, key_type, em_value_type(E, ir_type_forget(E->m, v->type)));
         c->has_type = true;
         v = em_coerce(E, v, c->result->type->args[1], 0, node, "the value");
         k = em_same_key(E, c->result, k, node);
@@ -94,7 +94,7 @@ static void add_element(emitter *E, comprehension *c) {
         return;
     }
     const ir_type *wanted = c->hint ? c->hint->args[0] : NULL;
-    ir_value *v = c->how == ALL_ITEMS ? em_ir(E, em_kept(E, em_expression(E, node->left, wanted), node->left), node->left, wanted)
+    ir_value *v = c->how == ALL_ITEMS ? em_ir(E, em_kept(E, em_expression(E, node->left, wanted), node->left, wanted), node->left, wanted)
                                       : em_truth(E, em_expression(E, node->left, NULL), node->left);
     if (!v)
         return;

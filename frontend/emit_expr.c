@@ -185,7 +185,7 @@ static em list_literal(emitter *E, const ast_node *node, const ir_type *hint) {
             count = 0;
             continue;
         }
-        em v = em_kept(E, em_expression(E, item, element), item);
+        em v = em_kept(E, em_expression(E, item, element), item, element);
         if (v.kind == EM_ERROR)
             return v;
         if ((v.kind == EM_BINDING && v.binding->kind != FE_VALUE) || v.kind == EM_CLOSURE ||
@@ -265,7 +265,7 @@ static em dict_literal(emitter *E, const ast_node *node, const ir_type *hint) {
         const ir_type *key_hint = dict_hint ? dict_hint->args[0] : NULL;
         ir_value *k = em_ir(E, em_key(E, em_expression(E, key, key_hint), key), key, key_hint);
         const ir_type *value_hint = dict_hint ? dict_hint->args[1] : NULL;
-        ir_value *v = em_ir(E, em_kept(E, em_expression(E, value, value_hint), value), value, value_hint);
+        ir_value *v = em_ir(E, em_kept(E, em_expression(E, value, value_hint), value, value_hint), value, value_hint);
         if (!k || !v)
             return em_error();
         if (spread)
@@ -278,8 +278,8 @@ static em dict_literal(emitter *E, const ast_node *node, const ir_type *hint) {
     (void)has_spread;
     const ir_type *key_type = common_type(E, keys, count, dict_hint ? dict_hint->args[0] : NULL,
                                           em_simple(E, IR_STR), node);
-    const ir_type *value_type = common_type(E, values, count, dict_hint ? dict_hint->args[1] : NULL,
-                                            ir_type_any_tensor(E->m), node);
+    const ir_type *value_type = em_value_type(E, common_type(E, values, count, dict_hint ? dict_hint->args[1] : NULL,
+                                                             ir_type_any_tensor(E->m), node));
     if (!key_type || !value_type)
         return em_error();
     if (value_type->kind == IR_NONE) {
@@ -398,7 +398,8 @@ ir_value *em_ir(emitter *E, em v, const ast_node *node, const ir_type *hint) {
         ir_value **items = TS_NEW_ARRAY(E->arena, ir_value *, v.count + 1);
         const ir_type *t = plain_hint(E, hint, IR_TUPLE);
         for (size_t i = 0; i < v.count; i++) {
-            items[i] = em_ir(E, em_kept(E, v.items[i], node), node, t && t->arg_count == v.count ? t->args[i] : NULL);
+            const ir_type *one = t && t->arg_count == v.count ? t->args[i] : NULL;
+            items[i] = em_ir(E, em_kept(E, v.items[i], node, one), node, one);
             if (!items[i])
                 return NULL;
         }

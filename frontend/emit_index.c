@@ -615,7 +615,7 @@ static void set_item(emitter *E, ir_value *object, index_list *ix, em v, const a
     const ir_type *t = object->type;
     index_item *item = &ix->items[0];
     if (t->kind == IR_DICT || (t->kind == IR_LIST && item->kind != IX_SLICE))
-        v = em_kept(E, v, node);
+        v = em_kept(E, v, node, t->args[t->kind == IR_DICT]);
     switch (t->kind) {
     case IR_TENSOR:
         set_tensor(E, object, ix, v, node);

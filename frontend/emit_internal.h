@@ -283,6 +283,7 @@ static inline bool em_is_guessing(const emitter *E) { return E->fe->relearn || E
 /* ---- emit_set.c: sets are dicts from items to None, frozensets dicts from items to () ---- */
 bool em_is_set_type(const ir_type *t); /* a frozenset, too */
 bool em_is_frozen_type(const ir_type *t);
+const ir_type *em_value_type(emitter *E, const ir_type *value);
 bool em_is_set(em v);
 ir_value *em_set_from(emitter *E, em v, const ast_node *node, const ir_type *hint);
 em em_set_display(emitter *E, const ast_node *node, const ir_type *hint);
@@ -299,7 +300,7 @@ ir_value *em_as_python(emitter *E, em v, const ast_node *node); /* such a list a
 ir_value *em_shown(emitter *E, em v, const ast_node *node);
 /* What goes into a container: a list that stands for a tuple or a torch.Size is marked as such, as its variable is
  * known no more where it is read. */
-em em_kept(emitter *E, em v, const ast_node *node);
+em em_kept(emitter *E, em v, const ast_node *node, const ir_type *hint);
 ir_value *em_view_text(emitter *E, em v, const ast_node *node);
 ir_value *em_set_compare(emitter *E, ast_operator op, ir_value *a, ir_value *b, const ast_node *node);
 em em_set_binary(emitter *E, ast_operator op, ir_value *a, ir_value *b, bool in_place,

@@ -216,7 +216,7 @@ static em list_method(emitter *E, ir_value *list, ts_str name, em_arguments *arg
     const ir_type *t = list->type->args[0];
     bool is_put = ts_str_is(name, "append") || ts_str_is(name, "insert");
     if (is_put && args->count)
-        args->items[args->count - 1].v = em_kept(E, args->items[args->count - 1].v, node);
+        args->items[args->count - 1].v = em_kept(E, args->items[args->count - 1].v, node, t);
     if (ts_str_is(name, "append") && args->count == 1) {
         ir_value *v = plain(E, args, 0, node, t);
         if (em_retype_list(E, list, v))

@@ -241,25 +241,22 @@ ir_value *em_as_python(emitter *E, em v, const ast_node *node) {
     return x && v.kind == EM_VALUE && v.is_tuple ? em_row(E, "prim_list_to_tuple", node, 1, x) : x;
 }
 
-/* Whether the file writes values as text anywhere. */
-static bool writes_text(const ast_node *node) {
-    static const char *const marks[] = {"print(", "str(", "repr(", "format(", "f\"", "f'", "%s"};
-    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
-        if (ts_str_contains(node->source->text, marks[i]))
-            return true;
-    return false;
-}
-
-em em_kept(emitter *E, em v, const ast_node *node) {
+em em_kept(emitter *E, em v, const ast_node *node, const ir_type *hint) {
+    bool is_script = node && node->source && !node->source->is_library && !node->source->is_archive;
+    bool is_tuple = v.kind == EM_TUPLE || (v.kind == EM_VALUE && v.value && v.value->type->kind == IR_TUPLE);
+    if (is_script && is_tuple && hint && hint->kind == IR_LIST) { /* where Tuple[T, ...] is declared */
+        ir_value *list = em_coerce(E, em_ir(E, v, node, NULL), hint, 0, node, "the item");
+        v = (em){.kind = list ? EM_VALUE : EM_ERROR, .value = list, .is_tuple = true};
+    }
     if (v.kind == EM_TUPLE) {
         em *items = TS_NEW_ARRAY(E->arena, em, v.count + 1);
         for (size_t i = 0; i < v.count; i++)
-            items[i] = em_kept(E, v.items[i], node);
+            items[i] = em_kept(E, v.items[i], node, NULL);
         v.items = items;
         return v;
     }
     bool is_list = v.kind == EM_VALUE && v.value && v.value->type->kind == IR_LIST;
-    if (!is_list || !node || !node->source || node->source->is_library || !(v.is_tuple || (v.is_size && writes_text(node))))
+    if (!is_list || !node || !node->source || node->source->is_library || (!v.is_tuple && !v.is_size))
         return v;
     ir_value *copy = em_row(E, "list.t", node, 1, v.value);
     if (copy)

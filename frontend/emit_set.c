@@ -17,6 +17,11 @@ static const ir_type *set_of(emitter *E, const ir_type *item) {
     return ir_type_dict(E->m, item, em_simple(E, IR_NONE));
 }
 
+/* A dict's type of values; one whose values are () says Any, since it would be a frozenset's. */
+const ir_type *em_value_type(emitter *E, const ir_type *value) {
+    return value && value->kind == IR_TUPLE && !value->arg_count ? em_simple(E, IR_ANY) : value;
+}
+
 /* What stands beside each item. */
 static ir_value *mark_of(emitter *E, const ir_value *set) {
     return em_is_frozen_type(set->type) ? em_tuple_of(E, NULL, 0) : ir_build_none(&E->b);
