@@ -206,15 +206,16 @@ em em_call_ir(emitter *E, ir_function *f, em_signature *s, ir_value *self, em_ar
             next++;
         if (!p->is_keyword_only && next < args->count && !used[next]) {
             at = next++;
-        } else {
+        } else if (!p->is_positional_only) {
             for (size_t k = 0; k < args->count; k++)
                 if (!used[k] && ts_str_equal(args->items[k].name, p->name))
                     at = k;
         }
         if (at == args->count) {
             if (!p->has_default) {
-                EM_ERR(E, node, "%.*s: argument '%.*s' is missing", TS_STR_ARG(f->name),
-                       TS_STR_ARG(p->name));
+                EM_ERR(E, node, p->is_positional_only ? "%.*s: the positional-only argument '%.*s' is missing"
+                                                      : "%.*s: argument '%.*s' is missing",
+                       TS_STR_ARG(f->name), TS_STR_ARG(p->name));
                 return em_error();
             }
             const ir_type *t = ir_type_of_value(E->m, p->default_value);

@@ -260,6 +260,14 @@ static em python_builtin(emitter *E, ts_str name, em_arguments *args, const ast_
         EM_UNSUPPORTED(E, node, "a starred argument of unknown length is not supported yet");
         return em_error();
     }
+    static const char *const unnamed[] = {"len", "abs", "ord", "chr", "hex", "oct", "bin", "hash", "divmod", "any", "all",
+                                          "callable", "id", "repr", "isinstance", "range", "reversed", "iter", "next"};
+    for (size_t k = 0; k < sizeof unnamed / sizeof *unnamed; k++)
+        for (size_t i = 0; IS(unnamed[k]) && i < args->count && em_is_script(node); i++)
+            if (args->items[i].name.length && args->items[i].name.data[0] != '*') {
+                EM_ERR(E, node, "%s() takes no keyword arguments, found '%.*s'", unnamed[k], TS_STR_ARG(args->items[i].name));
+                return em_error();
+            }
     if (IS("len"))
         return builtin_len(E, args, node);
     if (IS("int"))

@@ -146,6 +146,8 @@ fe_function *fe_function_declare(fe_context *fe, fe_scope *scope, const ast_node
             f->is_class_method = true;
         else if (path_is(b, "builtins.property") || path_is(b, "functools.cached_property"))
             f->is_property = true;
+        else if (path_is(b, "abc.abstractmethod"))
+            f->is_abstract = true;
         else if (path_is(b, "torch.jit.export"))
             f->is_exported = true;
         else if (path_is(b, "torch.jit.ignore") || path_is(b, "torch.jit.unused"))

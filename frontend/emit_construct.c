@@ -234,6 +234,25 @@ static void class_values(emitter *E, fe_class *c, const ir_class *ir, ir_value *
     }
 }
 
+/* The first abstract method that no class defines, where abc.ABC is among the bases; NULL. */
+static const fe_function *abstract_method(emitter *E, const fe_class *c) {
+    const fe_function *found = NULL;
+    bool is_abc = false;
+    for (size_t i = 0; i <= c->ancestor_count; i++) {
+        const fe_class *at = i ? c->ancestors[i - 1] : c;
+        for (size_t k = 0; at->node && k < at->node->list.count; k++) {
+            fe_binding b = fe_resolve_dotted(E->fe, at->scope, at->node->list.items[k]);
+            is_abc = is_abc || (b.kind == FE_NAME && ts_str_is(b.path, "abc.ABC"));
+        }
+        for (size_t k = 0; k < at->methods.count && !found; k++) {
+            const fe_function *f = at->methods.values[k];
+            if (f->is_abstract && fe_class_method(c, at->methods.keys[k]) == f)
+                found = f;
+        }
+    }
+    return is_abc ? found : NULL;
+}
+
 em em_construct(emitter *E, fe_class *c, em_arguments *args, const ast_node *node) {
     if (c->kind == RT_CLASS_EXCEPTION && !em_is_object_exception(c))
         return exception_of(E, c, args, node);
@@ -261,7 +280,11 @@ em em_construct(emitter *E, fe_class *c, em_arguments *args, const ast_node *nod
         return em_value(ir_build_op(&E->b, IR_OP_TUPLE, fields, ir->field_count, &type, 1)->results[0]);
     }
     if (c->kind == RT_CLASS_ENUM) {
-        ir_value *v = args->count == 1 ? em_ir(E, args->items[0].v, node, NULL) : NULL;
+        if (args->count != 1) {
+            EM_ERR(E, node, "expected one value for a member of %.*s, found %zu", TS_STR_ARG(c->bare_name), args->count);
+            return em_error();
+        }
+        ir_value *v = em_ir(E, args->items[0].v, node, NULL);
         rt_value wanted;
         if (v && v->type->kind == IR_ENUM)
             return em_value(v);
@@ -274,6 +297,12 @@ em em_construct(emitter *E, fe_class *c, em_arguments *args, const ast_node *nod
                     return em_of_value(E, ir->enum_members[i]);
             }
         return v ? member_of(E, ir, v, 0, node) : em_error();
+    }
+    const fe_function *missing = abstract_method(E, c);
+    if (missing) {
+        EM_ERR(E, node, "%.*s has the abstract method '%.*s': it has no instances", TS_STR_ARG(c->bare_name),
+               TS_STR_ARG(missing->bare_name));
+        return em_error();
     }
     if (c->kind == RT_CLASS_INTERFACE) {
         EM_ERR(E, node, "the interface %.*s has no instances", TS_STR_ARG(c->bare_name));

@@ -26,6 +26,13 @@ bool em_dataclass_option(emitter *E, const fe_class *c, const char *name, bool o
     return !given ? otherwise : given->kind == AST_TRUE;
 }
 
+bool em_is_ordered_dataclass(emitter *E, const fe_class *c) {
+    bool is_ordered = c->is_dataclass && em_dataclass_option(E, c, "order", false);
+    for (size_t i = 0; i < c->ancestor_count && !is_ordered; i++)
+        is_ordered = c->ancestors[i]->is_dataclass && em_dataclass_option(E, c->ancestors[i], "order", false);
+    return is_ordered;
+}
+
 /* An option of a field that is written field(...). */
 bool em_field_option(emitter *E, const fe_class *c, ts_str field, const char *name, bool otherwise) {
     const fe_class_variable *v = fe_class_find_variable(c, field);

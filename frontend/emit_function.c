@@ -24,6 +24,10 @@ void em_report(emitter *E, ts_code code, const ast_node *node, const char *forma
 }
 
 const char *em_type_text(emitter *E, const ir_type *t) {
+    if (em_is_set_type(t)) {
+        ts_str item = ts_arena_format(E->arena, em_is_frozen_type(t) ? "FrozenSet[%s]" : "Set[%s]", em_type_text(E, t->args[0]));
+        return ts_arena_copy(E->arena, item.data, item.length);
+    }
     ts_str s = ir_type_text(E->m, t);
     return ts_arena_copy(E->arena, s.data, s.length);
 }
@@ -301,6 +305,7 @@ em_signature *em_signature_of(fe_context *fe, fe_function *f, ir_class *self_cla
         const ast_parameter *a = &p->items[i];
         em_parameter *out = &s->parameters[s->count++];
         *out = (em_parameter){.name = a->name, .place = a->place, .is_keyword_only = a->is_keyword_only,
+                              .is_positional_only = a->is_positional_only,
                               .is_star = a->is_star, .is_double_star = a->is_double_star};
         if (s->count == 1 && self_class && !f->is_static && !f->is_class_method) {
             out->type = self_class->type;

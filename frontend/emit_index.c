@@ -548,6 +548,10 @@ static em get_item(emitter *E, em object, index_list *ix, const ast_node *node) 
     case IR_LIST:
     case IR_STR:
     case IR_DICT:
+        if (em_is_set_type(t)) {
+            EM_ERR(E, node, "a set cannot be indexed");
+            return em_error();
+        }
         if (item->kind == IX_SLICE && !ix->is_tuple)
             return (em){.kind = EM_VALUE,
                         .is_tuple = object.kind == EM_VALUE && object.is_tuple,
@@ -623,7 +627,7 @@ static void set_item(emitter *E, ir_value *object, index_list *ix, em v, const a
     case IR_LIST:
         if (item->kind == IX_SLICE) {
             ir_value *values = em_ir(E, v, node, t);
-            if (values && values->type->kind != IR_LIST)
+            if (values && values->type->kind != IR_LIST && !em_is_number(values->type))
                 values = em_op(E, "list", node, 1, values);
             values = em_coerce(E, values, t, 0, node, "the slice's new items");
             em_row(E, "prim_list_set_slice", node, 5, object, or_none(E, item->start),
@@ -709,6 +713,10 @@ void em_delete_subscript(emitter *E, const ast_node *target) {
     if (em_class_has_method(object->type, "__delitem__")) {
         em key = key_of(E, &ix);
         em_call_method0(E, object, "__delitem__", &key, 1, target);
+        return;
+    }
+    if ((object->type->kind != IR_DICT && object->type->kind != IR_LIST) || em_is_set_type(object->type)) {
+        EM_ERR(E, target, "expected a list or dict whose item is deleted, found %s", em_type_text(E, object->type));
         return;
     }
     ir_value *k = em_ir(E, object->type->kind == IR_DICT ? key_of(E, &ix) : item->v, target, NULL);

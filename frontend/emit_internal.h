@@ -170,7 +170,7 @@ typedef struct em_parameter {
     ts_str name;
     const ir_type *type;
     const ast_node *place;
-    bool has_default, is_keyword_only, is_star, is_double_star;
+    bool has_default, is_keyword_only, is_positional_only, is_star, is_double_star;
     rt_value default_value;
     int64_t fixed_length;
 } em_parameter;
@@ -556,6 +556,7 @@ em em_call_union(emitter *E, ir_value *v, ts_str name, em_arguments *args, const
 bool em_union_attribute(emitter *E, ir_value *v, ts_str name, const ast_node *node, em *out);
 /* ---- emit_dataclass.c ---- */
 bool em_dataclass_option(emitter *E, const fe_class *c, const char *name, bool otherwise);
+bool em_is_ordered_dataclass(emitter *E, const fe_class *c); /* order=True, its own or a base's */
 bool em_field_option(emitter *E, const fe_class *c, ts_str field, const char *name, bool otherwise);
 ir_value *em_equal_dataclass(emitter *E, ir_value *a, ir_value *b, const ast_node *node);
 bool em_has_own_equality(const ir_type *t, int depth);

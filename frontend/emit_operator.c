@@ -477,12 +477,15 @@ static ir_value *compare_dataclass(emitter *E, const char *row, ir_value *a, ir_
     ir_value *sides[2] = {a, b}, *tuples[2];
     for (int s = 0; s < 2; s++) {
         ir_value **items = TS_NEW_ARRAY(E->arena, ir_value *, c->field_count + 1);
+        size_t count = 0;
         for (size_t i = 0; i < c->field_count; i++) {
+            if (!em_field_option(E, fe_class_of(c), c->fields[i].name, "compare", true))
+                continue;
             ir_op *op = ir_build_op(&E->b, IR_OP_GET_ATTR, &sides[s], 1, &c->fields[i].type, 1);
             op->name = c->fields[i].name;
-            items[i] = op->results[0];
+            items[count++] = op->results[0];
         }
-        tuples[s] = em_tuple_of(E, items, c->field_count);
+        tuples[s] = em_tuple_of(E, items, count);
     }
     return em_row(E, row, node, 2, tuples[0], tuples[1]);
 }
@@ -680,7 +683,7 @@ ir_value *em_compare_two(emitter *E, ast_operator op, em a, em b, const ast_node
         return op == AST_NE ? negate(E, same, node) : same;
     }
     if (tx->kind == IR_CLASS && tx == ty && op != AST_EQ && op != AST_NE && fe_class_of(tx->class_) &&
-        fe_class_of(tx->class_)->is_dataclass)
+        em_is_ordered_dataclass(E, fe_class_of(tx->class_)))
         return compare_dataclass(E, compare_table[row].generic, x, y, node);
     if ((tx->kind == IR_CLASS || ty->kind == IR_CLASS) && tx->kind != IR_OPTIONAL && ty->kind != IR_OPTIONAL) {
         if (op == AST_EQ || op == AST_NE)

@@ -16,7 +16,7 @@ static void add_parameter(emitter *E, ast_node *f, ts_str name, const ast_parame
 static bool has_parameter(const ast_node *f, ts_str name) {
     for (size_t i = 0; i < f->parameters.count; i++)
         if (ts_str_equal(f->parameters.items[i].name, name) && !f->parameters.items[i].is_star &&
-            !f->parameters.items[i].is_double_star)
+            !f->parameters.items[i].is_double_star && !f->parameters.items[i].is_positional_only)
             return true;
     return false;
 }

@@ -80,6 +80,7 @@ struct fe_function {
     bool is_static, is_class_method, is_property, is_setter;
     bool is_exported;      /* @torch.jit.export */
     bool is_ignored;       /* @torch.jit.ignore, unused: reaching it is an error when it runs */
+    bool is_abstract;      /* @abstractmethod */
     bool is_overload_stub; /* @torch.jit._overload, abstract: never emitted */
     bool is_library;
     /* A variant for calls with arguments of other types than Tensor where nothing is annotated: types
