@@ -344,12 +344,20 @@ static bool value_attribute(emitter *E, ir_value *v, ts_str name, const ast_node
             return true;
         *out = method_of(v, name);
         return true;
-    case IR_STR:
-    case IR_LIST:
-    case IR_DICT:
     case IR_FLOAT:
     case IR_BOOL:
     case IR_NUMBER:
+        if ((ts_str_is(name, "real") || ts_str_is(name, "imag")) && v->type->kind != IR_NUMBER) {
+            bool is_bool = v->type->kind == IR_BOOL, is_real = ts_str_is(name, "real");
+            ir_value *part = is_real ? v : is_bool ? ir_build_bool(&E->b, false) : ir_build_float(&E->b, 0.0);
+            *out = em_value(is_bool ? em_op(E, "Int", node, 1, part) : part);
+            return true;
+        }
+        *out = method_of(v, name);
+        return true;
+    case IR_STR:
+    case IR_LIST:
+    case IR_DICT:
     case IR_FUTURE:
     case IR_GENERATOR:
     case IR_CAPSULE:

@@ -548,7 +548,7 @@ static em get_item(emitter *E, em object, index_list *ix, const ast_node *node) 
     case IR_LIST:
     case IR_STR:
     case IR_DICT:
-        if (em_is_set_type(t)) {
+        if (em_is_set_type(t) && em_is_script(node)) {
             EM_ERR(E, node, "a set cannot be indexed");
             return em_error();
         }
@@ -715,7 +715,8 @@ void em_delete_subscript(emitter *E, const ast_node *target) {
         em_call_method0(E, object, "__delitem__", &key, 1, target);
         return;
     }
-    if ((object->type->kind != IR_DICT && object->type->kind != IR_LIST) || em_is_set_type(object->type)) {
+    bool is_set = em_is_set_type(object->type) && em_is_script(target);
+    if ((object->type->kind != IR_DICT && object->type->kind != IR_LIST) || is_set) {
         EM_ERR(E, target, "expected a list or dict whose item is deleted, found %s", em_type_text(E, object->type));
         return;
     }
