@@ -635,15 +635,26 @@ def _starts(sample: Tensor, size: int, count: int, window: int) -> Tensor:
     return torch.cat([first, torch.to(torch.unsqueeze(last, -1), torch.int64)], -1)
 
 
+def _samples_of(random_samples: Tensor, batch: int, channels: int, dims: int) -> Tensor:
+    if torch.size(random_samples, 0) < batch:
+        raise RuntimeError("Expect _random_samples.size(0) no less then input batch size.")
+    if torch.size(random_samples, 1) != channels:
+        raise RuntimeError("Expect _random_samples.size(1) equals to input channel size.")
+    if torch.size(random_samples, 2) != dims:
+        raise RuntimeError(f"Expect _random_samples.size(2) equals to {dims}; got {torch.size(random_samples, 2)}.")
+    return torch.narrow(random_samples, 0, 0, batch)
+
+
 def fractional_max_pool2d(self: Tensor, kernel_size: List[int], output_size: List[int],
                           random_samples: Tensor) -> Tuple[Tensor, Tensor]:
     x = self if torch.dim(self) == 4 else torch.unsqueeze(self, 0)
     height = torch.size(x, 2)
     width = torch.size(x, 3)
-    left = _starts(torch.select(random_samples, 2, 0), width, output_size[1], kernel_size[1])
-    top = _starts(torch.select(random_samples, 2, 1), height, output_size[0], kernel_size[0])
     n = torch.size(x, 0)
     c = torch.size(x, 1)
+    samples = _samples_of(random_samples, n, c, 2)
+    left = _starts(torch.select(samples, 2, 0), width, output_size[1], kernel_size[1])
+    top = _starts(torch.select(samples, 2, 1), height, output_size[0], kernel_size[0])
     rows = torch.reshape(top, [n, c, output_size[0], 1, 1, 1]) + torch.reshape(torch.arange(kernel_size[0]), [-1, 1])
     columns = torch.reshape(left, [n, c, 1, output_size[1], 1, 1]) + torch.arange(kernel_size[1])
     index = torch.flatten(rows * width + columns, 2)
@@ -662,11 +673,12 @@ def fractional_max_pool3d(self: Tensor, kernel_size: List[int], output_size: Lis
     x = self if torch.dim(self) == 5 else torch.unsqueeze(self, 0)
     height = torch.size(x, 3)
     width = torch.size(x, 4)
-    front = _starts(torch.select(random_samples, 2, 0), torch.size(x, 2), output_size[0], kernel_size[0])
-    top = _starts(torch.select(random_samples, 2, 1), height, output_size[1], kernel_size[1])
-    left = _starts(torch.select(random_samples, 2, 2), width, output_size[2], kernel_size[2])
     n = torch.size(x, 0)
     c = torch.size(x, 1)
+    samples = _samples_of(random_samples, n, c, 3)
+    front = _starts(torch.select(samples, 2, 0), torch.size(x, 2), output_size[0], kernel_size[0])
+    top = _starts(torch.select(samples, 2, 1), height, output_size[1], kernel_size[1])
+    left = _starts(torch.select(samples, 2, 2), width, output_size[2], kernel_size[2])
     planes = torch.reshape(front, [n, c, output_size[0], 1, 1, 1, 1, 1]) + torch.reshape(torch.arange(kernel_size[0]),
                                                                                         [-1, 1, 1])
     rows = torch.reshape(top, [n, c, 1, output_size[1], 1, 1, 1, 1]) + torch.reshape(torch.arange(kernel_size[1]),
