@@ -104,8 +104,30 @@ KERNEL(index_copy_) {
 
 ts_status rt_ref_mul(rt_context *context, const rt_value *args, rt_value *outs);
 
+/* Several 16-bit numbers into one: summed in float32 and rounded once, as PyTorch does for rows. */
+static ts_status add_wide(rt_tensor *self, const rt_value *args) {
+    rt_tensor *source, *wide, *from = NULL;
+    TS_TRY(rt_need_tensor(args[3], &source));
+    TS_TRY(rt_check_writable(self));
+    if (source->dtype != self->dtype)
+        return write_slices(self, args[1], args[2], args[3], SLICE_COMBINE, RT_COMBINE_ADD);
+    TS_TRY(rt_tensor_cast(self, RT_float32, true, &wide));
+    ts_status status = rt_tensor_cast(source, RT_float32, true, &from);
+    if (!status)
+        status = write_slices(wide, args[1], args[2], rt_from_tensor(from), SLICE_COMBINE,
+                              RT_COMBINE_ADD);
+    if (!status)
+        status = rt_tensor_copy_into(self, wide);
+    rt_tensor_release(from);
+    rt_tensor_release(wide);
+    return status;
+}
+
 static ts_status index_add(rt_context *context, rt_tensor *self, const rt_value *args) {
     bool is_one = args[4].tag != RT_TAG_COMPLEX && rt_as_double(args[4]) == 1;
+    rt_dtype dtype = rt_dtype_of(self);
+    if (is_one && self->rank > 1 && (dtype == RT_float16 || dtype == RT_bfloat16))
+        return add_wide(self, args);
     if (is_one)
         return write_slices(self, args[1], args[2], args[3], SLICE_COMBINE, RT_COMBINE_ADD);
     rt_value scaled, cast;
