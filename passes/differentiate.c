@@ -97,6 +97,48 @@ static void add_other_reads(differ *d, differ_rule *r, ir_value *input) {
     }
 }
 
+/* A read of what nobody sets, made again where b is; NULL where it is made of something else. */
+static ir_value *repeat_read(differ *d, ir_builder *b, ir_value *v) {
+    ir_op *op = v->def;
+    if (!op || (op->opcode != IR_OP_CONST && op->opcode != IR_OP_GET_ATTR &&
+                !differ_is_op(op, "__getitem__.t")))
+        return NULL;
+    ir_value_map *map = ir_value_map_make(d->ctx->scratch);
+    for (size_t i = 0; i < op->operand_count; i++) {
+        ir_value *operand = repeat_read(d, b, op->operands[i]);
+        if (!operand)
+            return NULL;
+        ir_value_map_set(map, op->operands[i], operand);
+    }
+    return ir_clone_op(b, op, map)->results[0];
+}
+
+/* A gradient that a branch or a loop gives to its own read of an input ends there: reads stand
+ * before everything, so that all add to the same value. */
+static bool hoist_reads(differ *d) {
+    ir_value *const *inputs;
+    ir_block *body = d->at->block->function->body;
+    size_t count;
+    bool any = false;
+    if (!list_of(d->at->operands[1], &inputs, &count))
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        const void *tensor = differ_variable(d, inputs[i]);
+        for (size_t k = 0; tensor && k < d->ops.count; k++) {
+            ir_op *op = d->ops.items[k];
+            if (op->block == body || op->result_count != 1 || !op->results[0]->use_count ||
+                differ_variable(d, op->results[0]) != tensor)
+                continue;
+            ir_builder b = pass_before(d->m, body->first);
+            ir_value *read = repeat_read(d, &b, op->results[0]);
+            if (read)
+                ir_replace_uses(d->m, op->results[0], read);
+            any |= read != NULL;
+        }
+    }
+    return any;
+}
+
 /* An input that the outputs are not made of: None where the program allows it. */
 static ts_status unused_input(differ *d, differ_rule *r, ir_value **out) {
     bool allowed = false;
@@ -202,6 +244,11 @@ ts_status pass_differentiate(pass_context *ctx, ir_module *m) {
             differ d = {.ctx = ctx, .m = m, .at = op, .alias = pass_alias_make(ctx, m, f)};
             d.ops = pass_collect(ctx, f);
             differ_number(&d.ops);
+            if (hoist_reads(&d)) {
+                d.alias = pass_alias_make(ctx, m, f);
+                d.ops = pass_collect(ctx, f);
+                differ_number(&d.ops);
+            }
             ir_op *start = op->previous;
             bool again = false; /* once what was opened is inlined and has types */
             ts_status status = differentiate(&d, &again);

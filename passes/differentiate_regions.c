@@ -133,6 +133,23 @@ static void collect_outer(differ_rule *r, const ir_block *block, value_list *ten
     }
 }
 
+/* A read of an input in the region, which could not be made before it, has a gradient that ends
+ * here. */
+static ts_status check_reads(const differ_rule *r, const ir_value_map *map) {
+    const differ *d = r->d;
+    for (size_t k = 0; k < d->ops.count; k++) {
+        const ir_op *op = d->ops.items[k];
+        if (op->result_count != 1 || !ir_value_map_get(map, op->results[0]) ||
+            !differ_is_inside(r->op, op->results[0]))
+            continue;
+        for (size_t i = 0; i < d->input_count; i++)
+            if (op->results[0] != d->inputs[i] &&
+                differ_same_variable(d, op->results[0], d->inputs[i]))
+                return differ_unsupported(op);
+    }
+    return NULL;
+}
+
 /* Gradients of lists are changed where they are: they must be there before the region. */
 static ts_status prepare_lists(differ_rule *r, const value_list *lists) {
     ir_value *unused;
@@ -173,6 +190,7 @@ static ts_status reverse_if(differ_rule *r) {
                 differ_add(&rule, from, g);
         }
         TS_TRY(differ_reverse_block(d, op->regions[k], NULL, &inner, maps[k]));
+        TS_TRY(check_reads(r, maps[k]));
     }
     ir_value **parts[2];
     value_list given = {0};
@@ -276,6 +294,7 @@ static ts_status reverse_loop(differ_rule *r) {
             differ_add(&rule, from, parameters[i]);
     }
     TS_TRY(differ_reverse_block(d, body, NULL, &inner, map));
+    TS_TRY(check_reads(r, map));
     size_t count = carried_count + tensors.count;
     ir_value **yields = TS_NEW_ARRAY(r->ctx->scratch, ir_value *, count + 1);
     yields[0] = made_here(ir_build_bool(&inner, true));
