@@ -46,6 +46,20 @@ static em autograd_grad(emitter *E, em_arguments *args, const ast_node *node) {
     return em_operator(E, TS_STR("autograd_grad"), args, node);
 }
 
+/* checkpoint(f, x, use_reentrant=False) gives f(x): what it says of memory is the compiler's own matter. */
+static em checkpoint(emitter *E, em_arguments *args, const ast_node *node, const ir_type *hint) {
+    static const char *const own[] = {"use_reentrant", "preserve_rng_state", "context_fn", "determinism_check", "debug"};
+    em_arguments rest = {0};
+    for (size_t i = 1; i < args->count; i++) {
+        bool is_own = false;
+        for (size_t k = 0; k < sizeof own / sizeof *own; k++)
+            is_own = is_own || ts_str_is(args->items[i].name, own[k]);
+        if (!is_own)
+            TS_APPEND(E->arena, rest.items, rest.count, rest.capacity, args->items[i]);
+    }
+    return em_call_value(E, args->items[0].v, &rest, node, hint);
+}
+
 /* torch.mul(2, x) of two numbers is a tensor in Python, where the operator of that name has an overload of numbers;
  * torch.sqrt(2.0) is an error there. false: it was told. */
 static bool as_python_takes_numbers(emitter *E, ts_str name, em_arguments *args, const ast_node *node) {
@@ -87,6 +101,8 @@ static em call_path(emitter *E, ts_str path, em_arguments *args, const ast_node 
         return r;
     if (ts_str_is(path, "torch.autograd.grad"))
         return autograd_grad(E, args, node);
+    if (ts_str_is(path, "torch.utils.checkpoint.checkpoint") && args->count)
+        return checkpoint(E, args, node, hint);
     if (ts_str_is(path, "torch.autograd.backward"))
         return em_operator(E, TS_STR("backward"), args, node);
     static const char *const prefixes[] = {"torch.Tensor.", "torch.", "math.", "ops.aten."};

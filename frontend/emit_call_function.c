@@ -1,5 +1,6 @@
 /* frontend/emit_call_function.c - calls of functions and of methods: which variant, which method. */
 #include "frontend/emit_builtin.h"
+#include "frontend/overload.h"
 
 em em_failed_callee(emitter *E, ts_str name, const ast_node *node, size_t errors) {
     E->failed = true;
@@ -9,8 +10,14 @@ em em_failed_callee(emitter *E, ts_str name, const ast_node *node, size_t errors
 }
 
 em em_call_function(emitter *E, fe_function *f, em_arguments *args, const ast_node *node) {
-    if (f->is_library && ts_str_starts_with(f->name, "torch.nn.functional."))
+    if (f->is_library && ts_str_starts_with(f->name, "torch.nn.functional.")) {
+        em_argument *out = em_out_of_functional(f, args);
+        if (out) {
+            em_arguments rest = em_arguments_without(E, args, (size_t)(out - args->items));
+            return em_store_out(E, *out, em_call_function(E, f, &rest, node), node);
+        }
         f = em_choose_function(E, f, args, node);
+    }
     if (!em_spread_list(E, f, f->is_class_method ? 1 : 0, args, node))
         return em_error();
     if ((!f->is_library || em_is_generic(f)) && em_is_generator(f->node))

@@ -45,6 +45,24 @@ size_t em_find_named_outs(const em_candidate *list, size_t count, const em_argum
     return found;
 }
 
+/* The argument out= of a functional that is an operator in PyTorch, and a function of the library here; NULL. */
+em_argument *em_out_of_functional(const fe_function *f, const em_arguments *args) {
+    static const char *const names[] = {"softplus", "logsigmoid", "gelu", "avg_pool2d", "avg_pool3d", "softshrink", "hardshrink", "linear"};
+    for (size_t i = 0; i < args->count; i++)
+        for (size_t k = 0; ts_str_is(args->items[i].name, "out") && k < sizeof names / sizeof *names; k++)
+            if (ts_str_is(f->bare_name, names[k]))
+                return &args->items[i];
+    return NULL;
+}
+
+em em_store_out(emitter *E, em_argument out, em result, const ast_node *node) {
+    ir_value *to = em_ir(E, out.v, node, NULL);
+    ir_value *v = result.kind == EM_VALUE ? result.value : NULL;
+    if (!to || !v)
+        return em_error();
+    return store_out(E, to, v, node) ? em_value(to) : em_error();
+}
+
 /* out= where no overload has it: compute, size out alike, copy. */
 em em_derive_out(emitter *E, ts_str name, em_arguments *args, size_t out_at,
                      const ast_node *node) {
@@ -56,11 +74,9 @@ em em_derive_out(emitter *E, ts_str name, em_arguments *args, size_t out_at,
         return em_derive_outs(E, name, &rest, unpack->results, count, node);
     }
     em r = em_operator(E, name, &rest, node);
-    if (r.kind != EM_VALUE || !out)
-        return em_error();
-    if (r.value->type->kind != IR_TENSOR) {
+    if (r.kind == EM_VALUE && r.value->type->kind != IR_TENSOR) {
         EM_ERR(E, node, "out= of %.*s is not one tensor", TS_STR_ARG(name));
         return em_error();
     }
-    return store_out(E, out, r.value, node) ? em_value(out) : em_error();
+    return em_store_out(E, args->items[out_at], r, node);
 }

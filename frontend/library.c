@@ -34,7 +34,7 @@ static const char *namespace_of(const char *name) {
     static const struct { const char *start, *path; } table[] = {
         {"nn", "torch.nn"}, {"functional", "torch.nn.functional"},
         {"losses", "torch.nn.functional"}, {"init", "torch.nn.init"}, {"optim", "torch.optim"},
-        {"lr_scheduler", "torch.optim.lr_scheduler"},
+        {"lr_scheduler", "torch.optim.lr_scheduler"}, {"signal_windows", "torch.signal.windows"},
         {"utils", "torch.nn.utils"}, {"rnn_utils", "torch.nn.utils.rnn"},
         {"parametrizations", "torch.nn.utils.parametrizations"},
         {"derivatives", "derivatives"}, {"python_builtins", "python.builtins"},

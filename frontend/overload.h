@@ -32,6 +32,8 @@ bool em_is_in_place(ts_str name, ts_str *out_pure);     /* "add_" as "add" */
 
 /* ---- emit_out.c ---- */
 em_arguments em_arguments_without(emitter *E, const em_arguments *args, size_t at);
+em_argument *em_out_of_functional(const fe_function *f, const em_arguments *args);
+em em_store_out(emitter *E, em_argument out, em result, const ast_node *node); /* result, in out */
 /* out= as argument out_at. */
 em em_derive_out(emitter *E, ts_str name, em_arguments *args, size_t out_at, const ast_node *node);
 /* out=(a, b), or in an archive values=a, indices=b: outs[] for the results in their order. */

@@ -111,7 +111,7 @@ static const char *const namespaces[] = {
     "torch.nn.utils.rnn", "torch.nn.utils.parametrizations", "torch.nn.parameter", "torch.jit", "torch.optim",
     "torch.autograd", "torch.linalg", "torch.special", "torch.fft", "torch.cuda", "torch.backends",
     "torch.utils", "torch.utils.data", "torch._jit_internal", "torch.distributions", "torch.types",
-    "torch.optim.lr_scheduler", "torch.nn.attention", "torch.autograd.function", "torch.random",
+    "torch.optim.lr_scheduler", "torch.signal", "torch.signal.windows", "torch.nn.attention", "torch.autograd.function", "torch.random",
     "torch.functional", "torch.overrides", "torch.version", "torch.ops", "torch.ops.aten",
     "torch.ops.prim", "torch.utils.checkpoint", "torch.amp", "torch.testing", "torch.classes",
     "torch.backends.cudnn", "torch.backends.mkldnn", "torch.backends.quantized", "torch.cuda.amp",
