@@ -281,6 +281,13 @@ static bool is_never_negative(const ir_value *v, int depth) {
     return false;
 }
 
+/* An item of tolist(), an exception's argument: beside a number it is one, of which kind is known at run time. */
+static em number_beside(emitter *E, em v, em other) {
+    bool is_any = v.kind == EM_VALUE && v.value && v.value->type->kind == IR_ANY;
+    bool is_beside = other.kind == EM_VALUE && other.value && em_is_number(other.value->type);
+    return is_any && is_beside ? em_value(em_check_cast(E, v.value, em_simple(E, IR_NUMBER))) : v;
+}
+
 em em_binary(emitter *E, ast_operator op, em a, em b, bool in_place, const ast_node *node) {
     if (a.kind == EM_ERROR || b.kind == EM_ERROR)
         return em_error();
@@ -295,6 +302,10 @@ em em_binary(emitter *E, ast_operator op, em a, em b, bool in_place, const ast_n
         b = em_value(em_ir(E, b, node, NULL));
     if (em_is_number_or_tensor(a) || em_is_number_or_tensor(b))
         return em_binary_by_part(E, op, a, b, in_place, node);
+    if (em_is_script(node)) {
+        a = number_beside(E, a, b);
+        b = number_beside(E, b, a);
+    }
     if (op == AST_ADD && em_is_script(node) && adds_list_and_tuple(a, b, in_place, node))
         return kinds_refused(E, is_tuple(a) || stands_for_tuple(a), node);
     if (op == AST_ADD && is_tuple(a) && is_tuple(b))
