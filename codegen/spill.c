@@ -87,3 +87,8 @@ void cg_spill_forget(const cg_spill *spill, const void *data) {
             return;
         }
 }
+
+void cg_spill_forget_all(const cg_spill *spill) {
+    for (const area *a = spill ? spill->areas : NULL; a; a = a->next)
+        madvise(a->data, a->bytes, MADV_DONTNEED);
+}

@@ -17,5 +17,6 @@ void *cg_spill_alloc(cg_spill *spill, size_t bytes);
  * concern of it. */
 bool cg_spill_has(const cg_spill *spill, const void *data);
 void cg_spill_forget(const cg_spill *spill, const void *data);
+void cg_spill_forget_all(const cg_spill *spill);
 
 #endif

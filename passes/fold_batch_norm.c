@@ -124,7 +124,7 @@ static ts_status scaled_weight(folder *fo, ir_builder *b, const rt_tensor *w, co
                                ts_str name, ir_value **out) {
     rt_tensor *copy;
     rt_dtype dtype = (rt_dtype)w->dtype;
-    TS_TRY(rt_tensor_make(dtype, w->sizes, w->rank, &copy));
+    TS_TRY(pass_make_weight(fo->ctx, dtype, w->sizes, w->rank, &copy));
     int64_t each = w->element_count / n->channels, i = 0;
     size_t size = rt_dtype_size(dtype);
     rt_cursor c;

@@ -38,6 +38,10 @@ ir_value *pass_build_both(ir_builder *b, ir_value *x, ir_value *y);
 /* A core operator by its row's name; operands that are NULL or not given take the schema's default. */
 ir_op *pass_build_core(ir_builder *b, const char *name, ir_value *const *given, size_t count);
 
+/* A tensor for a weight made of one that the model has: its memory may leave (passes.h). */
+ts_status pass_make_weight(pass_context *ctx, rt_dtype dtype, const int64_t *sizes, int rank,
+                           rt_tensor **out) TS_WARN_UNUSED;
+
 /* if holds {} else { raise RuntimeError(message, its {} the sizes shown, four at most) } */
 void pass_build_check(ir_builder *b, ir_value *holds, ts_str message, const rt_dim *shown,
                       size_t count);

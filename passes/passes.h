@@ -32,6 +32,10 @@ typedef struct pass_context {
     void *sink_user;
     void (*trim)(void *user); /* weights that were read may leave memory; may be NULL */
     void *trim_user;
+    /* Memory for a weight that a pass makes, which trim lets leave as well, until the module is gone; NULL: there is
+     * none. May be NULL. */
+    void *(*room)(void *user, size_t bytes);
+    void *room_user;
     /* A weight was rounded, with this error relative to its norm; may be NULL. */
     void (*rounded)(void *user, ts_str name, ts_place place, const char *format, double error);
     void *rounded_user;

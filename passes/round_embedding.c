@@ -62,8 +62,8 @@ static void round_row(const float *row, int64_t count, signed char *to, float *s
     }
 }
 
-static ts_status make_int8(const rt_tensor *t, rounded *out) {
-    TS_TRY(rt_tensor_make(RT_int8, t->sizes, 2, &out->table));
+static ts_status make_int8(pass_context *ctx, const rt_tensor *t, rounded *out) {
+    TS_TRY(pass_make_weight(ctx, RT_int8, t->sizes, 2, &out->table));
     int64_t sizes[2] = {t->sizes[0], 1};
     TS_TRY(rt_tensor_make(RT_float32, sizes, 2, &out->scales));
     double square = 0, total = 0;
@@ -76,8 +76,8 @@ static ts_status make_int8(const rt_tensor *t, rounded *out) {
     return NULL;
 }
 
-static ts_status make_bf16(const rt_tensor *t, rounded *out) {
-    TS_TRY(rt_tensor_make(RT_bfloat16, t->sizes, 2, &out->table));
+static ts_status make_bf16(pass_context *ctx, const rt_tensor *t, rounded *out) {
+    TS_TRY(pass_make_weight(ctx, RT_bfloat16, t->sizes, 2, &out->table));
     double square = 0, total = 0;
     char *to = out->table->data;
     for (int64_t i = 0; i < t->element_count; i++, to += 2) {
@@ -148,7 +148,7 @@ static ts_status round_table(pass_context *ctx, ir_module *m, pass_alias *alias,
     if (!t || pass_is_written(alias, op->operands[0]) || (!is_bf16 && !is_finite(t)))
         return NULL;
     rounded r = {0};
-    ts_status status = is_bf16 ? make_bf16(t, &r) : make_int8(t, &r);
+    ts_status status = is_bf16 ? make_bf16(ctx, t, &r) : make_int8(ctx, t, &r);
     if (status) {
         rt_tensor_release(r.table);
         rt_tensor_release(r.scales);

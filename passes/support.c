@@ -59,6 +59,23 @@ ir_builder pass_before(ir_module *m, ir_op *op) {
     return (ir_builder){.module = m, .block = op->block, .before = op, .place = op->place};
 }
 
+ts_status pass_make_weight(pass_context *ctx, rt_dtype dtype, const int64_t *sizes, int rank, rt_tensor **out) {
+    int64_t strides[RT_MAX_RANK], count = 1;
+    for (int d = rank - 1; d >= 0; d--) { /* like a tensor that there is: no overflow */
+        strides[d] = count;
+        count *= sizes[d];
+    }
+    size_t bytes = (size_t)count * rt_dtype_size(dtype);
+    void *room = ctx->room ? ctx->room(ctx->room_user, bytes) : NULL;
+    if (!room)
+        return rt_tensor_make(dtype, sizes, rank, out);
+    rt_storage *storage;
+    TS_TRY(rt_storage_wrap(room, bytes, NULL, NULL, &storage));
+    ts_status status = rt_tensor_view(storage, dtype, 0, sizes, strides, rank, out);
+    rt_storage_release(storage);
+    return status;
+}
+
 /* The operator before which something that uses v may be inserted: right behind its definition. */
 static ir_builder after_definition(ir_module *m, const ir_value *v) {
     ir_block *block = v->def ? v->def->block : v->block;

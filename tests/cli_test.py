@@ -140,6 +140,21 @@ def little_memory(here):
         check(f"within {megabytes} MB", code == 0 or (code == 1 and "error: " in err), f"status {code}: {err}")
 
 
+def memory_of_weights(here):
+    """A compilation that packs weights and folds norms into them holds them about once, beside LLVM."""
+    with open(TSC, "rb") as f:
+        if re.search(b"__[at]san_init", f.read()):
+            return  # shadow memory counts
+    with open(here("norms.py"), "w") as f:
+        f.write("from torch import nn\n\nmodel = nn.Sequential(*[nn.Sequential(nn.Conv2d(2048, 2048, 1), nn.BatchNorm2d(2048)) for _ in range(4)])\n")
+    words = [TSC, here("norms.py"), "--eval", "--cpu=x86-64-v3", "--input", ":float32[1,2048,2,2]", "-o", here("norms.tsm")]
+    p = subprocess.Popen(words, stdin=subprocess.DEVNULL)
+    status, usage = os.wait4(p.pid, 0)[1:]
+    weights = 4 * 2048 * 2048 * 4
+    check("norms compile", status == 0, f"status {status}")
+    check("memory of a compilation", usage.ru_maxrss * 1024 < 2.5 * weights, f"{usage.ru_maxrss} KiB for weights of {weights >> 10}")
+
+
 def needs(here):
     """Without --input: what the inputs must satisfy is listed, checked on entry, and nothing else is refused."""
     script, model = here("needs.py"), here("needs.tsm")
@@ -402,6 +417,7 @@ def main(folder):
     precision(here)
     needs(here)
     little_memory(here)
+    memory_of_weights(here)
     expanded_constants(here)
     whole_numbers(here)
     check("no temporaries", not [n for n in os.listdir(folder) if ".tmp." in n])

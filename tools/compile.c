@@ -127,6 +127,19 @@ static void trim(void *user) {
     compilation *c = user;
     if (c->frontend)
         fe_forget_files(c->frontend);
+#ifdef TS_HAVE_LLVM
+    cg_spill_forget_all(c->spill);
+#endif
+}
+
+static void *room(void *user, size_t bytes) {
+#ifdef TS_HAVE_LLVM
+    compilation *c = user;
+    return cg_spill_alloc(c->spill, bytes);
+#else
+    (void)user, (void)bytes;
+    return NULL;
+#endif
 }
 
 /* Tables that a pass rounded; codegen adds the weights of products. */
@@ -184,7 +197,7 @@ static ts_status run_passes(compilation *c) {
         return NULL;
     pass_context context = {.scratch = c->scratch, .target = &target, .library = library,
                             .library_user = c, .sink = sink, .sink_user = c,
-                            .trim = trim, .trim_user = c,
+                            .trim = trim, .trim_user = c, .room = room, .room_user = c,
                             .rounded = rounded, .rounded_user = c,
                             .evaluate_context = &c->context, .fold_byte_budget = FOLD_BYTES,
                             .fold_op_budget = FOLD_OPS};
@@ -293,7 +306,7 @@ static ts_status emit_code(compilation *c) {
                                            : ts_str_is(o->weights_dtype, "bf16") ? CG_WEIGHTS_BF16
                                                                                  : CG_WEIGHTS_FLOAT32,
                           .computes_bf16 = o->computes_bf16, .report = &c->rounded,
-                          .spill = c->spill = cg_spill_make(o->output), .trim = trim,
+                          .spill = c->spill, .trim = trim,
                           .jobs = o->jobs, .cache = ts_str_of(o->cache),
                           .trim_user = c};
     cg_tuning tuning = {0};
@@ -370,6 +383,9 @@ static ts_status run(compilation *c) {
     if (c->options->emit == TSC_EMIT_AST)
         return emit_ast(c);
     TS_TRY(load(c));
+#ifdef TS_HAVE_LLVM
+    c->spill = cg_spill_make(c->options->output);
+#endif
     TS_TRY(run_passes(c));
     ts_status status = c->options->emit == TSC_EMIT_NOTHING ? NULL
                        : c->options->emit == TSC_EMIT_TSIR  ? emit_ir(c)
