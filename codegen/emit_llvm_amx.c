@@ -273,10 +273,23 @@ static void emit_finish(const amx *a, const place *at) {
 
 /* ---- loops ---- */
 
-/* Units of columns in a step, so that the tiles' products cover all of them. */
-static int units_of(const kn_plan *p, bool is_known) {
-    int64_t pairs = is_known || p->amx_pairs < 4 ? p->amx_pairs : 4;
-    return pairs >= 7 ? 4 : pairs >= 4 ? 8 : pairs >= 2 ? 16 : 32;
+/* Units of columns in a step, so that the products of so many pairs of tiles cover all of them. */
+static int units_of(int64_t pairs) { return pairs >= 7 ? 4 : pairs >= 4 ? 8 : pairs >= 2 ? 16 : 32; }
+
+/* Of an unknown number of pairs there are fewer than 4, or as many. */
+static void emit_multiplication(kn_emitter *e, const kn_amx_product *m, LLVMValueRef are_few) {
+    kn_loop when;
+    if (are_few) {
+        kn_amx_product few = *m;
+        few.units = units_of(2);
+        kn_when_begin(e, &when, are_few, NULL, 0);
+        kn_amx_multiply(e, &few);
+        kn_loop_end(e, &when, NULL);
+        kn_when_begin(e, &when, LLVMBuildNot(e->b, are_few, ""), NULL, 0);
+    }
+    kn_amx_multiply(e, m);
+    if (are_few)
+        kn_loop_end(e, &when, NULL);
 }
 
 /* Two panels, whose parts lie at `here`, times all rows of the item. */
@@ -285,9 +298,14 @@ static void emit_panels(const amx *a, const place *panels, LLVMValueRef is_first
     kn_emitter *e = a->e;
     const kn_plan *p = &a->x->plan;
     bool is_known = rt_dim_is_constant(e->k->dims[e->k->contraction.batch_count].size);
-    int units = units_of(p, is_known);
+    int units = units_of(is_known || p->amx_pairs < 4 ? p->amx_pairs : 4);
+    LLVMValueRef are_few = NULL, units_now = kn_i64(e, units);
+    if (!is_known && p->amx_pairs >= 4) {
+        are_few = LLVMBuildICmp(e->b, LLVMIntSLT, a->pairs, kn_i64(e, 4), "");
+        units_now = LLVMBuildSelect(e->b, are_few, kn_i64(e, units_of(2)), units_now, "");
+    }
     LLVMValueRef last_row = kn_max(e, kn_sub(e, a->count, kn_i64(e, a->pair)), kn_i64(e, 0));
-    LLVMValueRef per_pair = kn_i64(e, a->steps * units), none = LLVMConstNull(e->unit->pointer);
+    LLVMValueRef per_pair = kn_mul(e, kn_i64(e, a->steps), units_now), none = LLVMConstNull(e->unit->pointer);
     kn_loop pair, when;
     kn_loop_begin(e, &pair, kn_i64(e, 0), a->pairs, 1, NULL, 0);
     LLVMValueRef begin = kn_mul(e, pair.index, kn_i64(e, a->pair)), following = kn_add(e, pair.index, kn_i64(e, 1));
@@ -313,11 +331,11 @@ static void emit_panels(const amx *a, const place *panels, LLVMValueRef is_first
         kn_when_begin(e, &when, splits_rows, NULL, 0);
         kn_amx_product both = m;
         both.next_rows = rows_of(a, kn_min(e, kn_add(e, begin, kn_i64(e, a->pair)), last_row), following);
-        kn_amx_multiply(e, &both);
+        emit_multiplication(e, &both, are_few);
         kn_loop_end(e, &when, NULL);
         kn_when_begin(e, &when, LLVMBuildNot(e->b, splits_rows, ""), NULL, 0);
     }
-    kn_amx_multiply(e, &m);
+    emit_multiplication(e, &m, are_few);
     if (splits_rows)
         kn_loop_end(e, &when, NULL);
     if (is_last)
