@@ -19,7 +19,7 @@ static const struct { const char *name, *base; } exception_classes[] = {
     {"NotImplementedError", "RuntimeError"}, {"RecursionError", "RuntimeError"},
     {"UnicodeError", "ValueError"}, {"UserWarning", "Warning"}, {"DeprecationWarning", "Warning"},
     {"RuntimeWarning", "Warning"}, {"FutureWarning", "Warning"},
-    {"FrozenInstanceError", "AttributeError"}};
+    {"FrozenInstanceError", "AttributeError"}, {"_LinAlgError", "RuntimeError"}};
 
 size_t em_exception_names(fe_context *fe, fe_class *wanted, ts_str **out) {
     const fe_map *names = &fe->scope->names;

@@ -225,7 +225,8 @@ fe_binding fe_namespace_get(struct fe_context *fe, ts_str path, ts_str name) {
                             .path = ts_arena_format(fe->arena, "ops.%.*s", (int)name.length, name.data)};
     if (ts_str_starts_with(path, "ops."))
         return (fe_binding){.kind = FE_NAME, .path = whole};
-    fe_class *builtin = fe_builtin_class(fe, whole);
+    bool is_of_linalg = ts_str_is(whole, "torch.linalg.LinAlgError") || ts_str_is(whole, "torch._C._LinAlgError");
+    fe_class *builtin = fe_builtin_class(fe, is_of_linalg ? TS_STR("builtins._LinAlgError") : whole);
     if (builtin)
         return (fe_binding){.kind = FE_CLASS, .class_ = builtin};
     fe_binding library = fe_library_find(fe, path, name);

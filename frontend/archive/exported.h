@@ -101,6 +101,8 @@ bool fe_exported_is_identifier(const char *s);
 /* A name of the graph as it stands in the text: an identifier, or self's attribute. */
 ts_str fe_exported_name(fe_archive *archive, const char *name);
 void fe_exported_bind(fe_archive *archive, ts_str name, ts_str expression);
+/* A token of the order of effects: None. */
+void fe_exported_bind_token(fe_archive *archive, const char *name);
 ts_str fe_exported_fresh(fe_archive *archive, const char *stem);
 
 #endif

@@ -40,8 +40,17 @@ void fe_exported_bind(fe_archive *a, ts_str name, ts_str expression) {
     fe_map_set(a->arena, a->exported->names, ts_arena_str(a->arena, name), kept);
 }
 
+void fe_exported_bind_token(fe_archive *a, const char *name) {
+    fe_exported_bind(a, ts_str_of(name), TS_STR("None"));
+}
+
 ts_str fe_exported_fresh(fe_archive *a, const char *stem) {
     return ts_arena_format(a->arena, "_%s%zu", stem, a->exported->temporary_count++);
+}
+
+/* Spelled as the names of fe_exported_fresh are. */
+static bool is_fresh(const char *name) {
+    return name[0] == '_' && name[1] >= 'a' && name[1] <= 'z' && name[2] >= '0' && name[2] <= '9';
 }
 
 ts_str fe_exported_name(fe_archive *a, const char *name) {
@@ -49,7 +58,7 @@ ts_str fe_exported_name(fe_archive *a, const char *name) {
     const ts_str *bound = fe_map_get(a->exported->names, key);
     if (bound)
         return *bound;
-    bool fits = fe_exported_is_identifier(name) && !is_reserved(name) && strncmp(name, "__", 2) != 0;
+    bool fits = fe_exported_is_identifier(name) && !is_reserved(name) && strncmp(name, "__", 2) != 0 && !is_fresh(name);
     ts_str made = fits ? ts_arena_str(a->arena, key) : fe_exported_fresh(a, "v");
     fe_exported_bind(a, key, made);
     return made;

@@ -88,8 +88,13 @@ static size_t read_input(fe_archive *a, const char *p, ts_buffer *out) {
 /* A word of the printer's; its length, or 0. */
 static size_t read_word(const char *p, ts_buffer *out) {
     static const char *const words[][2] = {{"and", "and"}, {"or", "or"}, {"not", "not"}, {"max", "ops.prim.max"},
-                                           {"min", "ops.prim.min"}, {"int", "int"}, {"float", "float"}};
+                                           {"min", "ops.prim.min"}, {"int", "int"}, {"float", "float"},
+                                           {"abs", "ops.prim.abs"}, {"math.trunc", "int"}, {"math.floor", "torch.floor"},
+                                           {"math.ceil", "torch.ceil"}, {"torch._sym_sqrt", "torch.sqrt"},
+                                           {"torch.sym_float", "float"}};
     size_t n = word_length(p);
+    if (n && p[n] == '.' && word_length(p + n + 1))
+        n += 1 + word_length(p + n + 1);
     for (size_t i = 0; n && i < sizeof words / sizeof *words; i++)
         if (strlen(words[i][0]) == n && strncmp(p, words[i][0], n) == 0) {
             ts_buffer_text(out, words[i][1]);
@@ -98,10 +103,23 @@ static size_t read_word(const char *p, ts_buffer *out) {
     return 0;
 }
 
+/* A whole number; the printer's "no bound" is beyond 64 bits, and a float here. */
+static size_t read_number(const char *p, ts_buffer *out) {
+    size_t n = 0;
+    while (is_digit(p[n]))
+        n++;
+    ts_buffer_append(out, p, n);
+    if (n > 18 && p[n] != '.')
+        ts_buffer_text(out, ".0");
+    return n;
+}
+
 static bool translate(fe_archive *a, const char *p, ts_buffer *out) {
     while (*p) {
-        size_t n = p[0] == 'L' && (p[1] == '[' || p[1] == '.') ? read_input(a, p, out) : read_word(p, out);
-        if (!n && strchr(" ()+-*/%<>=!,.0123456789", *p)) {
+        size_t n = p[0] == 'L' && (p[1] == '[' || p[1] == '.') ? read_input(a, p, out)
+                   : is_digit(*p)                                ? read_number(p, out)
+                                                                 : read_word(p, out);
+        if (!n && strchr(" ()+-*/%<>=!,.", *p)) {
             ts_buffer_char(out, *p);
             n = 1;
         }

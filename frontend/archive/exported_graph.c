@@ -124,7 +124,7 @@ static const struct {
 static bool is_hint(const char *target) {
     static const char *const hints[] = {
         "torch.ops.aten._assert_tensor_metadata", "torch.ops.aten.sym_constrain_range",
-        "torch.ops.aten.sym_constrain_range_for_size", "torch.ops.aten._assert_async"};
+        "torch.ops.aten.sym_constrain_range_for_size"};
     for (size_t i = 0; i < sizeof hints / sizeof *hints; i++) {
         size_t n = strlen(hints[i]);
         if (strncmp(target, hints[i], n) == 0 && (target[n] == '.' || target[n] == 0))
@@ -168,17 +168,8 @@ static ts_status operator_name(fe_archive *a, const char *target, ts_str *out) {
     return NULL;
 }
 
-static ts_status write_node(fe_archive *a, const json_t *node, int indent, int depth) {
-    static const char higher[] = "torch.ops.higher_order.";
-    const char *target = json_string_value(json_object_get(node, "target"));
-    const json_t *inputs = NULL, *outputs = NULL;
-    size_t count = 0;
-    if (!target)
-        return fe_exported_bad("a node without a target");
-    TS_TRY(fe_exported_list(node, "inputs", &inputs, &count));
-    TS_TRY(fe_exported_list(node, "outputs", &outputs, &count));
-    if (strncmp(target, higher, sizeof higher - 1) == 0)
-        return fe_exported_write_higher_order(a, node, target + sizeof higher - 1, indent, depth);
+/* A call that is no graph's. */
+static ts_status write_call(fe_archive *a, const char *target, const json_t *inputs, const json_t *outputs, int indent) {
     if (is_hint(target))
         return NULL;
     ts_buffer call = {0};
@@ -223,6 +214,48 @@ static ts_status write_node(fe_archive *a, const json_t *node, int indent, int d
         status = write_results(a, outputs, &call, indent);
     ts_buffer_deinit(&call);
     return status;
+}
+
+static json_t *without_first(const json_t *list, size_t n) {
+    json_t *rest = json_array();
+    for (size_t i = n; i < json_array_size(list); i++)
+        json_array_append(rest, json_array_get(list, i));
+    return rest;
+}
+
+/* with_effects(token, operator, arguments...) -> token, results...: the order of statements is the order of
+ * effects, so tokens are nothing. */
+static ts_status write_with_effects(fe_archive *a, const json_t *inputs, const json_t *outputs, int indent) {
+    const json_t *value = NULL, *token = NULL;
+    const char *which = fe_exported_choice(fe_exported_argument(inputs, 1), &value);
+    const char *target = which && strcmp(which, "as_operator") == 0 ? json_string_value(value) : NULL;
+    if (!target)
+        return fe_exported_bad("with_effects: expected an operator");
+    fe_exported_choice(json_array_get(outputs, 0), &token);
+    const char *name = json_string_value(json_object_get(token, "name"));
+    if (name)
+        fe_exported_bind_token(a, name);
+    json_t *arguments = without_first(inputs, 2), *results = without_first(outputs, 1);
+    ts_status status = write_call(a, target, arguments, results, indent);
+    json_decref(arguments);
+    json_decref(results);
+    return status;
+}
+
+static ts_status write_node(fe_archive *a, const json_t *node, int indent, int depth) {
+    static const char higher[] = "torch.ops.higher_order.";
+    const char *target = json_string_value(json_object_get(node, "target"));
+    const json_t *inputs = NULL, *outputs = NULL;
+    size_t count = 0;
+    if (!target)
+        return fe_exported_bad("a node without a target");
+    TS_TRY(fe_exported_list(node, "inputs", &inputs, &count));
+    TS_TRY(fe_exported_list(node, "outputs", &outputs, &count));
+    if (strcmp(target, "torch.ops.higher_order.with_effects") == 0)
+        return write_with_effects(a, inputs, outputs, indent);
+    if (strncmp(target, higher, sizeof higher - 1) == 0)
+        return fe_exported_write_higher_order(a, node, target + sizeof higher - 1, indent, depth);
+    return write_call(a, target, inputs, outputs, indent);
 }
 
 ts_status fe_exported_write_nodes(fe_archive *a, const json_t *graph, int indent, int depth) {

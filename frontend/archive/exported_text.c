@@ -407,6 +407,9 @@ static ts_status read_inputs(fe_archive *a, const json_t *signature, leaves *out
                 l = (leaf){.constant = l.argument};
             l.name = ts_str_of(name ? name : "an argument");
             TS_APPEND(a->arena, out->items, out->count, out->capacity, l);
+        } else if (strcmp(which, "token") == 0) {
+            const char *name = json_string_value(json_object_get(json_object_get(spec, "arg"), "name"));
+            fe_exported_bind_token(a, name ? name : "");
         } else if (strcmp(which, "constant_input") == 0) {
             const char *name = json_string_value(json_object_get(spec, "name"));
             leaf l = {.constant = json_object_get(spec, "value"), .name = ts_str_of(name ? name : "an argument")};
@@ -427,6 +430,8 @@ static ts_status read_outputs(fe_archive *a, const json_t *signature, leaves *ou
     for (size_t i = 0; i < count; i++) {
         const json_t *spec = NULL;
         const char *which = fe_exported_choice(json_array_get(list, i), &spec);
+        if (which && strcmp(which, "token") == 0)
+            continue;
         bool is_buffer = which && strcmp(which, "buffer_mutation") == 0;
         bool is_parameter = which && strcmp(which, "parameter_mutation") == 0;
         bool is_input = which && strcmp(which, "user_input_mutation") == 0;

@@ -12,11 +12,111 @@ def _native_batch_norm_legit_functional(input: Tensor, weight: Optional[Tensor],
     mean = torch.clone(running_mean)
     var = torch.clone(running_var)
     y = torch.batch_norm(input, weight, bias, mean, var, training, momentum, eps, False)
+    if not training:
+        empty = torch.empty([0], dtype=input.dtype)
+        return y, empty, empty, mean, var
     dims: List[int] = [0]
     for d in range(2, input.dim()):
         dims.append(d)
     v, m = torch.var_mean(input, dims, unbiased=False)
     return y, m, torch.rsqrt(v + eps), mean, var
+
+
+def _batch_norm_with_update_functional(input: Tensor, weight: Optional[Tensor], bias: Optional[Tensor], running_mean: Tensor,
+                                       running_var: Tensor, momentum: float,
+                                       eps: float) -> Tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:
+    mean = torch.clone(running_mean)
+    var = torch.clone(running_var)
+    y, m, v, reserve = torch._batch_norm_with_update(input, weight, bias, mean, var, momentum, eps)
+    return y, m, v, reserve, mean, var
+
+
+def rrelu_with_noise_functional(self: Tensor, noise: Tensor, lower: number = 0.125, upper: number = 0.3333333333333333,
+                                training: bool = False,
+                                generator: Optional[Generator] = None) -> Tuple[Tensor, Tensor]:
+    drawn = torch.clone(noise)
+    y = torch.rrelu_with_noise(self, drawn, lower, upper, training)
+    return y, drawn
+
+
+# ---- attention as programs exported for a GPU have it; seeds and lengths only serve derivatives ----
+def _scaled_dot_product_flash_attention(query: Tensor, key: Tensor, value: Tensor, dropout_p: float = 0.0,
+                                        is_causal: bool = False, return_debug_mask: bool = False, *,
+                                        scale: Optional[float] = None
+                                        ) -> Tuple[Tensor, Tensor, Tensor, Tensor, int, int, Tensor, Tensor, Tensor]:
+    y, total = torch._scaled_dot_product_flash_attention_for_cpu(query, key, value, dropout_p, is_causal, scale=scale)
+    empty = torch.empty([0], dtype=torch.int64)
+    return y, total, empty, empty, query.size(-2), key.size(-2), empty, empty, torch.empty([0], dtype=query.dtype)
+
+
+def _scaled_dot_product_efficient_attention(query: Tensor, key: Tensor, value: Tensor, attn_bias: Optional[Tensor],
+                                            compute_log_sumexp: bool, dropout_p: float = 0.0, is_causal: bool = False, *,
+                                            scale: Optional[float] = None) -> Tuple[Tensor, Tensor, Tensor, Tensor]:
+    y, total = torch._scaled_dot_product_flash_attention_for_cpu(query, key, value, dropout_p, is_causal,
+                                                                 attn_mask=attn_bias, scale=scale)
+    empty = torch.empty([0], dtype=torch.int64)
+    return y, total, empty, empty
+
+
+def _scaled_dot_product_cudnn_attention(query: Tensor, key: Tensor, value: Tensor, attn_bias: Optional[Tensor],
+                                        compute_log_sumexp: bool, dropout_p: float = 0.0, is_causal: bool = False,
+                                        return_debug_mask: bool = False, *, scale: Optional[float] = None
+                                        ) -> Tuple[Tensor, Tensor, Tensor, Tensor, int, int, Tensor, Tensor, Tensor]:
+    y, total = torch._scaled_dot_product_flash_attention_for_cpu(query, key, value, dropout_p, is_causal,
+                                                                 attn_mask=attn_bias, scale=scale)
+    empty = torch.empty([0], dtype=torch.int64)
+    return y, total, empty, empty, query.size(-2), key.size(-2), empty, empty, torch.empty([0], dtype=query.dtype)
+
+
+# ---- checks ----
+def _make_dep_token(*, dtype: Optional[int] = None, layout: Optional[int] = None, device: Optional[torch.device] = None,
+                    pin_memory: Optional[bool] = None, memory_format: Optional[int] = None) -> Tensor:
+    return torch.zeros([])
+
+
+def _functional_assert_async__msg(self: Tensor, assert_msg: str, dep_token: Tensor) -> Tensor:
+    torch._assert_async(self, assert_msg)
+    return dep_token
+
+
+def _functional_assert_scalar(self: number, assert_msg: str, dep_token: Tensor) -> Tensor:
+    if not bool(self):
+        raise RuntimeError(assert_msg)
+    return dep_token
+
+
+def _functional_sym_constrain_range(size: number, min: Optional[int], max: Optional[int], dep_token: Tensor) -> Tensor:
+    return dep_token
+
+
+def _functional_sym_constrain_range_for_size(size: number, min: Optional[int], max: Optional[int],
+                                             dep_token: Tensor) -> Tensor:
+    return dep_token
+
+
+def _linalg_check_errors(infos: Tensor, api_name: str, *, is_matrix: bool) -> None:
+    if not bool(torch.any(infos != 0)):
+        return
+    flat = torch.flatten(infos)
+    first = int(torch.argmax(torch.to(flat != 0, torch.int64)))
+    info = int(flat[first])
+    name = api_name if is_matrix else api_name + ": (Batch element " + str(first) + ")"
+    if "inv" in api_name:
+        raise torch.linalg.LinAlgError(name + ": The diagonal element " + str(info) + " is zero, the inversion could not be "
+                                       "completed because the input matrix is singular.")
+    if "solve" in api_name:
+        raise torch.linalg.LinAlgError(name + ": The solver failed because the input matrix is singular.")
+    if "cholesky" in api_name:
+        raise torch.linalg.LinAlgError(name + ": The factorization could not be completed because the input is not "
+                                       "positive-definite (the leading minor of order " + str(info) +
+                                       " is not positive-definite).")
+    if "lu_factor" in api_name:
+        raise RuntimeError(name + ": U[" + str(info) + "," + str(info) + "] is zero and using it on lu_solve "
+                           "would result in a division by zero. If you still want to perform the factorization, "
+                           "consider calling linalg.lu(A, pivot) or linalg.lu_factor_ex(A, pivot)")
+    many = "singular values" if "svd" in api_name else "eigenvalues"
+    raise torch.linalg.LinAlgError(name + ": The algorithm failed to converge because the input matrix is ill-conditioned or "
+                                   "has too many repeated " + many + " (error code: " + str(info) + ").")
 
 
 # ---- primitives ----

@@ -313,6 +313,24 @@ class Trains(nn.Module):
         return self.bn(x), self.bn.running_mean + 0
 
 
+class Checks(nn.Module):
+    """What raises by the values of tensors or by sizes that the exporter took for constants."""
+
+    def forward(self, x, y, w):
+        torch._assert_async((y > -9).all(), "y is too small")
+        return torch.linalg.inv(y), torch.linalg.cholesky(y), y.new_zeros(int(x.shape[0] / 2)), nn.functional.conv1d(
+            x[:, None], w, padding="same")
+
+
+class Functional(nn.Module):
+    """Operators whose written arguments the exporter turns into results."""
+
+    def forward(self, x, mean, var, noise):
+        one = torch.ops.aten._native_batch_norm_legit(x, None, None, mean, var, False, 0.1, 1e-5)
+        two = torch.ops.aten._batch_norm_with_update(x, x[0], x[1], mean, var, 0.1, 1e-5)
+        return one, two[:3], torch.ops.aten.rrelu_with_noise(x, noise, 0.1, 0.3, False), mean + 0, var + 0
+
+
 def exported():
     torch.manual_seed(0)
     b = torch.export.Dim("b", min=3, max=50)
@@ -334,6 +352,12 @@ def exported():
     images = (torch.randn(1, 2, 4, 4), torch.tensor([2, 0]))
     export("export_many", Everything().eval(), images)
     export("export_many_core", Everything().eval(), images, decomposed=True)
+    y, w = torch.eye(2) * 2, torch.randn(1, 1, 3)
+    for name, decomposed in (("export_checks", False), ("export_checks_core", True)):
+        export(name, Checks(), *((torch.randn(n, 4), a, w) for n, a in ((4, y), (5, y), (6, y), (4, y - 2), (4, y - 50), (4, -y))),
+               dynamic={"x": {0: torch.export.Dim.AUTO}, "y": None, "w": {2: torch.export.Dim.AUTO}}, decomposed=decomposed,
+               guarded=True)
+    export("export_functional", Functional(), (torch.randn(4, 3), torch.randn(3), torch.rand(3), torch.zeros(4, 3)), decomposed=True)
     export("export_train", Trains().train(), (torch.randn(4, 3),), (torch.randn(4, 3),))
     script("train_norm", Trains().train(), (torch.randn(4, 3),), (torch.randn(4, 3),), training=True)
 
