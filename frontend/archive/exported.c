@@ -243,6 +243,19 @@ static ts_status read_sizes(const json_t *meta, const char *key, int64_t *out, s
     return NULL;
 }
 
+/* The names of dtypes that only the format has (ScalarType of torch/_export/serde/schema.py). */
+static const char *other_dtype(const json_t *json) {
+    static const struct {
+        int number;
+        const char *name;
+    } others[] = {{9, "complex32"}, {28, "uint16"}, {29, "float8_e4m3fn"}, {30, "float8_e5m2"}, {31, "float8_e4m3fnuz"},
+                  {32, "float8_e5m2fnuz"}};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (json_is_integer(json) && json_integer_value(json) == others[i].number)
+            return others[i].name;
+    return json_is_string(json) ? json_string_value(json) : "without a name here";
+}
+
 static ts_status table_tensor(fe_archive *a, fe_records *records, const payload *p,
                               const json_t *entry, rt_tensor **out) {
     const json_t *meta = json_object_get(entry, "tensor_meta");
@@ -256,8 +269,8 @@ static ts_status table_tensor(fe_archive *a, fe_records *records, const payload 
                              "not supported");
     rt_dtype dtype = fe_exported_dtype(json_object_get(meta, "dtype"));
     if (dtype == RT_DTYPE_UNKNOWN)
-        return ts_error_make(TS_ERR_UNSUPPORTED, "exported program: the dtype of a weight is not "
-                             "supported");
+        return ts_error_make(TS_ERR_UNSUPPORTED, "exported program: a weight of dtype %s is not supported",
+                             other_dtype(json_object_get(meta, "dtype")));
     TS_TRY(read_sizes(meta, "sizes", sizes, &rank));
     TS_TRY(read_sizes(meta, "strides", strides, &stride_count));
     json_int_t offset = json_integer_value(json_object_get(json_object_get(meta, "storage_offset"), "as_int"));
@@ -273,7 +286,8 @@ static ts_status payload_find(fe_archive *a, fe_records *records, payload *p, ts
     if (p->table) {
         const json_t *entry = json_object_get(json_object_get(p->table, "config"),
                                               ts_arena_copy(a->arena, name.data, name.length));
-        return entry ? table_tensor(a, records, p, entry, out) : NULL;
+        return entry ? ts_status_context(table_tensor(a, records, p, entry, out), "reading the weight %.*s", TS_STR_ARG(name))
+                     : NULL;
     }
     const fe_weight *w = fe_weights_find(&p->weights, name);
     if (w)

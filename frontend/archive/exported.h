@@ -71,6 +71,14 @@ ts_status fe_exported_write_conditions(fe_archive *archive) TS_WARN_UNUSED;
 /* exported_graph.c: nodes as statements; depth counts nested graphs. */
 ts_status fe_exported_write_nodes(fe_archive *archive, const json_t *graph, int indent, int depth)
     TS_WARN_UNUSED;
+/* Some of them. */
+ts_status fe_exported_write_range(fe_archive *archive, const json_t *graph, size_t from, size_t to, int indent, int depth)
+    TS_WARN_UNUSED;
+/* exported_vmap.c: the region that begins at node `from`; *out_behind is the first node behind it. */
+bool fe_exported_is_vmap(const json_t *nodes, size_t i);
+bool fe_exported_is_vmap_hint(const json_t *nodes, size_t i); /* a mark that says nothing */
+ts_status fe_exported_write_vmap(fe_archive *archive, const json_t *graph, size_t from, size_t to, int indent, int depth,
+                                 size_t *out_behind) TS_WARN_UNUSED;
 /* Begins a statement. */
 ts_buffer *fe_exported_line(fe_archive *archive, int indent);
 /* The name that an output gets, as the target of an assignment. */

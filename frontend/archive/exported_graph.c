@@ -258,14 +258,23 @@ static ts_status write_node(fe_archive *a, const json_t *node, int indent, int d
     return write_call(a, target, inputs, outputs, indent);
 }
 
-ts_status fe_exported_write_nodes(fe_archive *a, const json_t *graph, int indent, int depth) {
-    const json_t *nodes = NULL;
-    size_t count = 0;
-    TS_TRY(fe_exported_list(graph, "nodes", &nodes, &count));
-    for (size_t i = 0; i < count; i++) {
-        TS_TRY(write_node(a, json_array_get(nodes, i), indent, depth));
+ts_status fe_exported_write_range(fe_archive *a, const json_t *graph, size_t from, size_t to, int indent, int depth) {
+    const json_t *nodes = json_object_get(graph, "nodes");
+    for (size_t i = from, behind = from; i < to; i = behind) {
+        behind = i + 1;
+        if (fe_exported_is_vmap(nodes, i))
+            TS_TRY(fe_exported_write_vmap(a, graph, i, to, indent, depth, &behind));
+        else if (!fe_exported_is_vmap_hint(nodes, i))
+            TS_TRY(write_node(a, json_array_get(nodes, i), indent, depth));
         if (a->exported->text.length > FE_ARCHIVE_MAX_CODE)
             return fe_exported_bad("more than %d bytes of text", FE_ARCHIVE_MAX_CODE);
     }
     return NULL;
+}
+
+ts_status fe_exported_write_nodes(fe_archive *a, const json_t *graph, int indent, int depth) {
+    const json_t *nodes = NULL;
+    size_t count = 0;
+    TS_TRY(fe_exported_list(graph, "nodes", &nodes, &count));
+    return fe_exported_write_range(a, graph, 0, count, indent, depth);
 }

@@ -264,11 +264,12 @@ static ts_status write_map(fe_archive *a, const json_t *node, bool is_scan, int 
 }
 
 /* A graph that stands as a region for a mode: called where the mode does not matter here. */
-static ts_status write_region(fe_archive *a, const json_t *node, size_t graph_at, int indent, int depth) {
+static ts_status write_region(fe_archive *a, const json_t *node, size_t graph_at, size_t operands_at, int indent,
+                              int depth) {
     const json_t *inputs = json_object_get(node, "inputs");
     ts_str body, result = fe_exported_fresh(a, "r");
     TS_TRY(write_function(a, fe_exported_argument(inputs, graph_at), depth, &body));
-    TS_TRY(write_call(a, result, body, inputs, graph_at + 1, indent));
+    TS_TRY(write_call(a, result, body, inputs, operands_at, indent));
     return unpack_tuple(a, json_object_get(node, "outputs"), result, indent);
 }
 
@@ -283,12 +284,14 @@ ts_status fe_exported_write_higher_order(fe_archive *a, const json_t *node, cons
     if (strcmp(name, "scan") == 0)
         return write_map(a, node, true, indent, depth);
     if (strcmp(name, "wrap_with_set_grad_enabled") == 0)
-        return write_region(a, node, 1, indent, depth);
+        return write_region(a, node, 1, 2, indent, depth);
+    if (strcmp(name, "invoke_subgraph") == 0) /* (graph, its name, ...) */
+        return write_region(a, node, 0, 2, indent, depth);
     if (strcmp(name, "wrap_with_autocast") == 0) { /* (device, dtype, enabled, cache, graph, ...) */
         const json_t *value = NULL;
         const char *which = fe_exported_choice(fe_exported_argument(json_object_get(node, "inputs"), 2), &value);
         if (which && json_is_false(value))
-            return write_region(a, node, 4, indent, depth);
+            return write_region(a, node, 4, 5, indent, depth);
         return ts_error_make(TS_ERR_UNSUPPORTED, "exported program: a region of autocast is not "
                              "supported: export the program with its casts "
                              "(run_decompositions())");

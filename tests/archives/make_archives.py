@@ -18,6 +18,7 @@ import torch
 import torch.ao.quantization as tq
 from safetensors.torch import save_file
 from torch import nn
+from torch._higher_order_ops.associative_scan import associative_scan
 from torch._higher_order_ops.scan import scan
 from torch._export.serde.serialize import serialize
 
@@ -331,6 +332,34 @@ class Functional(nn.Module):
         return one, two[:3], torch.ops.aten.rrelu_with_noise(x, noise, 0.1, 0.3, False), mean + 0, var + 0
 
 
+class Slices(nn.Module):
+    """vmap and what is made of it; the inner function also uses what is not sliced. An associative scan takes slices of none."""
+
+    def __init__(self):
+        super().__init__()
+        self.w = nn.Parameter(torch.randn(3))
+
+    def forward(self, x, y):
+        def one(a, b):
+            return (a * b).sum() + self.w.exp()[0], b, torch.vmap(lambda c: c * a.sum() - self.w.sum(), out_dims=0)(b)
+        return (torch.vmap(one, in_dims=(0, 1), out_dims=(0, 1, 0))(x, y),
+                associative_scan(lambda p, q: (p[0] * q[0], p[1] * q[0] + q[1]), (x[:5], x[:5] + 1), 0, combine_mode="generic"))
+
+
+@torch.compiler.nested_compile_region
+def repeated(x, w):
+    return (x @ w).relu()
+
+
+class Regions(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.w = nn.Parameter(torch.randn(3, 3))
+
+    def forward(self, x):
+        return repeated(x, self.w) + repeated(x * 2, self.w)
+
+
 def exported():
     torch.manual_seed(0)
     b = torch.export.Dim("b", min=3, max=50)
@@ -358,6 +387,9 @@ def exported():
                dynamic={"x": {0: torch.export.Dim.AUTO}, "y": None, "w": {2: torch.export.Dim.AUTO}}, decomposed=decomposed,
                guarded=True)
     export("export_functional", Functional(), (torch.randn(4, 3), torch.randn(3), torch.rand(3), torch.zeros(4, 3)), decomposed=True)
+    export("export_slices", Slices(), *((torch.randn(n, 3), torch.randn(3, n)) for n in (6, 8, 7)),
+           dynamic={"x": {0: torch.export.Dim.AUTO}, "y": {1: torch.export.Dim.AUTO}})
+    export("export_regions", Regions(), (torch.randn(2, 3),), strict=True)
     export("export_train", Trains().train(), (torch.randn(4, 3),), (torch.randn(4, 3),))
     script("train_norm", Trains().train(), (torch.randn(4, 3),), (torch.randn(4, 3),), training=True)
 
@@ -482,6 +514,17 @@ def odd():
             [("training", b"\x89")], [], lambda entry, args: texts(*args), [(3,), (0,)])
     net = torch.jit.script(nn.Sequential(nn.Conv2d(1, 1, 3), nn.ReLU()).eval())
     refuse("refused_optimized", ".pt", torch.jit.optimize_for_inference(net).save, "optimize_for_inference")
+
+    class Unsigned(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("steps", torch.tensor([1, 2]).to(torch.uint16))
+
+        def forward(self, x):
+            return x * self.steps.to(torch.float32)
+    program = torch.export.export(Unsigned(), (torch.randn(2),))
+    refuse("refused_export_dtype", ".pt2", lambda path: torch.export.save(program, path),
+           "a weight of dtype uint16 is not supported (while reading the weight steps)")
 
     def rewrite(path, change):
         """Members for which `change` gives None go."""
