@@ -1,5 +1,6 @@
 /* frontend/emit_call.c - the call: what the callee is, and who makes the call of it. */
 #include "frontend/emit_builtin.h"
+#include "frontend/overload.h"
 
 static em call_super(emitter *E, em callee, em_arguments *args, const ast_node *node) {
     fe_class *owner;
@@ -93,6 +94,19 @@ static bool as_python_takes_numbers(emitter *E, ts_str name, em_arguments *args,
     return true;
 }
 
+/* quantized.add as quantized_add; torchaudio._name has the name torchaudio_name here. */
+static ts_str flat_name(emitter *E, ts_str path) {
+    char *flat = ts_arena_copy(E->arena, path.data, path.length);
+    size_t n = 0;
+    for (size_t i = 0; i < path.length; i++) {
+        flat[n++] = path.data[i] == '.' ? '_' : path.data[i];
+        if (path.data[i] == '.')
+            while (i + 1 < path.length && path.data[i + 1] == '_')
+                i++;
+    }
+    return (ts_str){flat, n};
+}
+
 static em call_path(emitter *E, ts_str path, em_arguments *args, const ast_node *node,
                     const ir_type *hint) {
     bool known = false;
@@ -137,15 +151,15 @@ static em call_path(emitter *E, ts_str path, em_arguments *args, const ast_node 
         }
     if (ts_str_starts_with(path, "ops.")) {
         ts_str rest = {path.data + 4, path.length - 4};
-        char *flat = ts_arena_copy(E->arena, rest.data, rest.length);
-        size_t n = 0;
-        for (size_t i = 0; i < rest.length; i++) {
-            flat[n++] = rest.data[i] == '.' ? '_' : rest.data[i];
-            if (rest.data[i] == '.') /* torchaudio::_name has the name torchaudio_name here */
-                while (i + 1 < rest.length && rest.data[i + 1] == '_')
-                    i++;
+        ts_str flat = flat_name(E, rest);
+        const char *space = memchr(rest.data, '.', rest.length), *behind = rest.data + rest.length;
+        const char *end = space ? memchr(space + 1, '.', (size_t)(behind - space) - 1) : NULL;
+        if (end && !em_operator_is_there(E->fe, flat)) { /* NAMESPACE.NAME.OVERLOAD */
+            ts_str base = flat_name(E, (ts_str){rest.data, (size_t)(end - rest.data)});
+            if (em_operator_is_there(E->fe, base))
+                flat = ts_arena_format(E->arena, "%.*s%.*s", TS_STR_ARG(base), (int)(behind - end), end);
         }
-        return em_operator(E, (ts_str){flat, n}, args, node);
+        return em_operator(E, flat, args, node);
     }
     r = em_python_path(E, path, args, node, hint, &known);
     if (known)

@@ -176,13 +176,17 @@ def prims_amax(inp: Tensor, dims: Optional[List[int]], *, output_dtype: Optional
 
 
 # ---- quantization as exported programs have it: plain integers, scales as arguments ----
+def _as_float32(x: Tensor) -> Tensor:
+    return x.to(torch.float32) if x.dtype == torch.float16 or x.dtype == torch.bfloat16 else x
+
+
 def _to_steps(x: Tensor, low: int, high: int, dtype: int) -> Tensor:
     return torch.clamp(x, low, high).to(dtype)
 
 
 def quantized_decomposed_quantize_per_tensor(input: Tensor, scale: float, zero_point: int, quant_min: int, quant_max: int,
                                              dtype: int) -> Tensor:
-    return _to_steps(torch.round(input * (1.0 / scale)) + zero_point, quant_min, quant_max, dtype)
+    return _to_steps(torch.round(_as_float32(input) * (1.0 / scale)) + zero_point, quant_min, quant_max, dtype)
 
 
 def quantized_decomposed_quantize_per_tensor__tensor(input: Tensor, scale: Tensor, zero_point: Tensor, quant_min: int,
@@ -198,51 +202,121 @@ def quantized_decomposed_quantize_per_tensor__tensor2(input: Tensor, scale: Tens
 
 def quantized_decomposed_dequantize_per_tensor(input: Tensor, scale: float, zero_point: int, quant_min: int, quant_max: int,
                                                dtype: int, *, out_dtype: Optional[int] = None) -> Tensor:
-    return (input.to(torch.float32) - zero_point) * scale
+    return (input.to(torch.float32 if out_dtype is None else out_dtype) - zero_point) * scale
 
 
 def quantized_decomposed_dequantize_per_tensor__tensor(input: Tensor, scale: Tensor, zero_point: Tensor, quant_min: int,
                                                        quant_max: int, dtype: int, *,
                                                        out_dtype: Optional[int] = None) -> Tensor:
-    return (input.to(torch.float32) - float(zero_point)) * float(scale)
+    return quantized_decomposed_dequantize_per_tensor(input, float(scale), int(zero_point), 0, 0, dtype, out_dtype=out_dtype)
 
 
 def quantized_decomposed_dequantize_per_tensor__tensor2(input: Tensor, scale: Tensor, zero_point: Tensor,
                                                         quant_min: Tensor, quant_max: Tensor, dtype: int, *,
                                                         out_dtype: Optional[int] = None) -> Tensor:
-    return (input.to(torch.float32) - float(zero_point)) * float(scale)
+    return quantized_decomposed_dequantize_per_tensor(input, float(scale), int(zero_point), 0, 0, dtype, out_dtype=out_dtype)
 
 
 def _by_channel(values: Tensor, axis: int, rank: int) -> Tensor:
     shape: List[int] = []
     for d in range(rank):
         shape.append(values.size(0) if d == axis % rank else 1)
-    return values.to(torch.float32).reshape(shape)
+    return values.reshape(shape)
 
 
 def quantized_decomposed_quantize_per_channel(input: Tensor, scales: Tensor, zero_points: Tensor, axis: int, quant_min: int,
                                               quant_max: int, dtype: int) -> Tensor:
     s = _by_channel(scales, axis, input.dim())
     z = _by_channel(zero_points, axis, input.dim())
-    return _to_steps(torch.round(input * (1.0 / s)) + z, quant_min, quant_max, dtype)
+    return _to_steps(torch.round(_as_float32(input) * (1.0 / s)) + z, quant_min, quant_max, dtype)
 
 
 def quantized_decomposed_dequantize_per_channel(input: Tensor, scales: Tensor, zero_points: Optional[Tensor], axis: int,
                                                 quant_min: int, quant_max: int, dtype: int, *,
                                                 out_dtype: Optional[int] = None) -> Tensor:
-    x = input.to(torch.float32)
+    x = input
     if zero_points is not None:
         x = x - _by_channel(zero_points, axis, input.dim())
-    return x * _by_channel(scales, axis, input.dim())
+    x = x * _by_channel(scales, axis, input.dim())
+    return x.to(torch.float32 if out_dtype is None else out_dtype)
+
+
+def _range_of(input: Tensor) -> Tuple[Tensor, Tensor]:
+    low, high = torch.aminmax(input)
+    return torch.clamp_max(low, 0.0), torch.clamp_min(high, 0.0)
 
 
 def quantized_decomposed_choose_qparams__tensor(input: Tensor, quant_min: int, quant_max: int, eps: float,
                                                 dtype: int) -> Tuple[Tensor, Tensor]:
-    low = torch.clamp_max(input.min().to(torch.float64), 0.0)
-    high = torch.clamp_min(input.max().to(torch.float64), 0.0)
-    scale = torch.clamp_min((high - low) / float(quant_max - quant_min), eps)
-    zero = torch.clamp(quant_min - torch.round(low / scale).to(torch.int64), quant_min, quant_max)
-    return scale, zero
+    low, high = _range_of(input)
+    scale = torch.maximum((high - low) / float(quant_max - quant_min), torch.tensor([eps], dtype=torch.float32))
+    zero = torch.clamp(quant_min - torch.round(low / scale).to(torch.int32), quant_min, quant_max)
+    return scale.to(torch.float64), zero.to(torch.int64)
+
+
+def quantized_decomposed_choose_qparams_symmetric__tensor(input: Tensor, quant_min: int, quant_max: int, eps: float,
+                                                          dtype: int) -> Tuple[Tensor, Tensor]:
+    low, high = _range_of(input)
+    scale = torch.maximum(torch.maximum(-low, high) / (float(quant_max - quant_min) / 2),
+                          torch.tensor([eps], dtype=torch.float32))
+    return scale.to(torch.float64), torch.full([1], 128 if dtype == torch.uint8 else 0, dtype=torch.int64)
+
+
+def quantized_decomposed_choose_qparams_per_token(input: Tensor, dtype: int) -> Tuple[Tensor, Tensor]:
+    scales = torch.amax(torch.abs(input), [-1], True)
+    if scales.dtype == torch.float16:
+        scales = scales.to(torch.float32)
+    scales = torch.clamp_min(scales, 1e-5) / 127
+    return scales, torch.zeros_like(scales)
+
+
+def quantized_decomposed_choose_qparams_per_token_asymmetric_impl(input: Tensor, dtype: int) -> Tuple[Tensor, Tensor]:
+    low = torch.clamp_max(torch.amin(input, [-1], True), 0.0)
+    high = torch.clamp_min(torch.amax(input, [-1], True), 0.0)
+    scale = torch.clamp_min((high - low) / 255.0, 1.1920928955078125e-07)
+    from_low = -128 - low / scale
+    from_high = 127 - high / scale
+    errors = (-128 + low / scale) + (127 + high / scale)
+    zero = torch.round(torch.clamp(torch.where(errors > 0, from_low, from_high), -128, 127))
+    return scale.to(torch.float64), zero.to(torch.int64)
+
+
+def quantized_decomposed_choose_qparams_per_token_asymmetric(input: Tensor, dtype: int) -> Tuple[Tensor, Tensor]:
+    return quantized_decomposed_choose_qparams_per_token_asymmetric_impl(input, dtype)
+
+
+def quantized_decomposed_quantize_per_token(input: Tensor, scales: Tensor, zero_points: Tensor, quant_min: int, quant_max: int,
+                                            dtype: int) -> Tensor:
+    return _to_steps(torch.round(input * (1.0 / scales) + zero_points), quant_min, quant_max, dtype)
+
+
+def quantized_decomposed_dequantize_per_token(input: Tensor, scales: Tensor, zero_points: Tensor, quant_min: int,
+                                              quant_max: int, dtype: int, output_dtype: int) -> Tensor:
+    return ((input - zero_points) * scales).to(output_dtype)
+
+
+def quantized_decomposed_quantize_per_channel_group(input: Tensor, scales: Tensor, zero_points: Tensor, quant_min: int,
+                                                    quant_max: int, dtype: int, group_size: int) -> Tensor:
+    size = input.size(-1) if group_size > input.size(-1) and scales.size(-1) == 1 else group_size
+    groups = torch.round(input.reshape(-1, size) * (1.0 / scales.reshape(-1, 1)) + zero_points.reshape(-1, 1))
+    return _to_steps(groups, quant_min, quant_max, dtype).reshape(input.size())
+
+
+def quantized_decomposed_dequantize_per_channel_group(w_int8: Tensor, scales: Tensor, zero_points: Optional[Tensor],
+                                                      quant_min: int, quant_max: int, dtype: int, group_size: int,
+                                                      output_dtype: int) -> Tensor:
+    size = w_int8.size(-1) if group_size > w_int8.size(-1) and scales.size(-1) == 1 else group_size
+    groups = w_int8.reshape(-1, size)
+    if zero_points is not None:
+        groups = groups - zero_points.reshape(-1, 1)
+    return (groups * scales.reshape(-1, 1)).reshape(w_int8.size()).to(output_dtype)
+
+
+def quantized_decomposed_fake_quant_per_channel(input: Tensor, scales: Tensor, zero_points: Tensor, axis: int, quant_min: int,
+                                                quant_max: int) -> Tensor:
+    s = _by_channel(scales.to(torch.float32), axis, input.dim())
+    z = _by_channel(zero_points.to(torch.int32), axis, input.dim())
+    return (torch.clamp(torch.round(input * (1.0 / s)) + z, quant_min, quant_max) - z) * s
 
 
 def copy__Tensor(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:

@@ -16,6 +16,7 @@ from typing import Tuple
 
 import torch
 import torch.ao.quantization as tq
+import torch.ao.quantization.fx._decomposed
 from safetensors.torch import save_file
 from torch import nn
 from torch._higher_order_ops.associative_scan import associative_scan
@@ -346,6 +347,36 @@ class Slices(nn.Module):
                 associative_scan(lambda p, q: (p[0] * q[0], p[1] * q[0] + q[1]), (x[:5], x[:5] + 1), 0, combine_mode="generic"))
 
 
+class Steps(nn.Module):
+    """Quantization in plain integers, with what a program finds out at run time and in groups of columns."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("scales", torch.rand(4) + 0.1)
+        self.register_buffer("zeros", torch.randint(-3, 3, (4,)))
+
+    def forward(self, x, h):
+        q = torch.ops.quantized_decomposed
+        whole, bytes_ = (0, 255, torch.uint8), (-128, 127, torch.int8)
+        scale, zero = q.choose_qparams.tensor(x, 0, 255, 1e-6, torch.uint8)
+        stepped = q.quantize_per_tensor.tensor(x, scale, zero, *whole)
+        row_scale, row_zero = q.choose_qparams_per_token_asymmetric(x, torch.int8)
+        rows = q.quantize_per_token(x, row_scale, row_zero, *bytes_)
+        exact = self.scales.double()
+        columns, fine = (q.quantize_per_channel(x, s, self.zeros, 1, *bytes_) for s in (self.scales, exact))
+        group_scale, group_zero = torch.full((x.shape[0], 2), 0.05), torch.zeros(x.shape[0], 2, dtype=torch.int64)
+        groups = q.quantize_per_channel_group(x, group_scale, group_zero, *bytes_, 2)
+        return (scale, zero, stepped, q.dequantize_per_tensor.tensor(stepped, scale, zero, *whole), row_scale, row_zero, rows,
+                q.choose_qparams_symmetric.tensor(x, -127, 127, 1e-6, torch.int8), q.choose_qparams_per_token(x, torch.int8),
+                q.dequantize_per_token(rows, row_scale, row_zero, *bytes_, torch.float32), columns, fine,
+                q.dequantize_per_channel(columns, self.scales, self.zeros, 1, *bytes_),
+                q.dequantize_per_channel(fine, exact, None, 1, *bytes_, out_dtype=torch.float16), groups,
+                q.dequantize_per_channel_group(groups, group_scale, None, *bytes_, 2, torch.float32),
+                q.fake_quant_per_channel(x, self.scales, self.zeros, 1, -128, 127), q.choose_qparams.tensor(h, 0, 255, 1e-6, torch.uint8),
+                q.quantize_per_tensor(h, 0.05, 3, *whole), q.quantize_per_channel(h, self.scales, self.zeros, 1, *bytes_),
+                q.dequantize_per_tensor(stepped, 0.03, 2, *whole, out_dtype=torch.float16))
+
+
 @torch.compiler.nested_compile_region
 def repeated(x, w):
     return (x @ w).relu()
@@ -390,6 +421,7 @@ def exported():
     export("export_slices", Slices(), *((torch.randn(n, 3), torch.randn(3, n)) for n in (6, 8, 7)),
            dynamic={"x": {0: torch.export.Dim.AUTO}, "y": {1: torch.export.Dim.AUTO}})
     export("export_regions", Regions(), (torch.randn(2, 3),), strict=True)
+    export("export_steps", Steps(), (3 * torch.randn(3, 4), 3 * torch.randn(5, 4).half()))
     export("export_train", Trains().train(), (torch.randn(4, 3),), (torch.randn(4, 3),))
     script("train_norm", Trains().train(), (torch.randn(4, 3),), (torch.randn(4, 3),), training=True)
 
