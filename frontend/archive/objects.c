@@ -333,7 +333,9 @@ static ts_status call(builder *b, node *n, rt_value *out) {
     case FE_GLOBAL_REBUILD_TENSOR:
     case FE_GLOBAL_REBUILD_TENSOR_V1:
     case FE_GLOBAL_REBUILD_QTENSOR:
-    case FE_GLOBAL_REBUILD_PARAMETER: {
+    case FE_GLOBAL_REBUILD_PARAMETER:
+    case FE_GLOBAL_REBUILD_PARAMETER_WITH_STATE:
+    case FE_GLOBAL_REBUILD_FROM_TYPE: {
         rt_tensor *t = NULL;
         TS_TRY(fe_records_tensor(b->records, n, &t));
         *out = rt_from_tensor(t);
@@ -387,6 +389,7 @@ static ts_status call(builder *b, node *n, rt_value *out) {
         return sparse(b, n, out);
     case FE_GLOBAL_SIZE:
     case FE_GLOBAL_STORAGE:
+    case FE_GLOBAL_OPAQUE:
         break;
     }
     return ts_error_make(TS_ERR_INVALID_FILE, "offset %zu: a call of %.*s has no meaning here",
@@ -422,6 +425,7 @@ static ts_status convert_new(builder *b, node *n, rt_value *out) {
     case FE_PICKLE_CALL:
         return call(b, n, out);
     case FE_PICKLE_BIG:
+    case FE_PICKLE_BYTES:
     case FE_PICKLE_GLOBAL:
     case FE_PICKLE_PERSISTENT:
         break;

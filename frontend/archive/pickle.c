@@ -1,4 +1,4 @@
-/* frontend/archive/pickle.c - pickle protocols 2 to 4, the part that PyTorch writes.
+/* frontend/archive/pickle.c - pickle protocols 2 to 5, the part that PyTorch writes.
  *
  * Every length is compared with the bytes left before anything is allocated; the memo grows with
  * the file and never with an index; nesting is counted after the fact by one walk with an explicit
@@ -12,7 +12,7 @@ enum {
     OP_PROTO = 0x80, OP_NEWOBJ = 0x81, OP_TUPLE1 = 0x85, OP_TUPLE2 = 0x86, OP_TUPLE3 = 0x87,
     OP_NEWTRUE = 0x88, OP_NEWFALSE = 0x89, OP_LONG1 = 0x8a, OP_LONG4 = 0x8b,
     OP_SHORT_BINUNICODE = 0x8c, OP_BINUNICODE8 = 0x8d, OP_STACK_GLOBAL = 0x93, OP_MEMOIZE = 0x94,
-    OP_FRAME = 0x95
+    OP_FRAME = 0x95, OP_BINBYTES8 = 0x8e, OP_EMPTY_SET = 0x8f, OP_ADDITEMS = 0x90
 };
 
 typedef fe_pickle_node node;
@@ -128,6 +128,16 @@ static ts_status push_str(machine *m, uint64_t length) {
     return NULL;
 }
 
+static ts_status push_bytes(machine *m, uint64_t length) {
+    ts_str text = {0};
+    TS_TRY(read_text(m, length, "bytes", &text));
+    node *n = NULL;
+    TS_TRY(make(m, FE_PICKLE_BYTES, &n));
+    n->as.text = text;
+    push(m, n);
+    return NULL;
+}
+
 static ts_status push_long(machine *m, uint64_t length) {
     ts_str text = {0};
     TS_TRY(read_text(m, length, "a number", &text));
@@ -161,6 +171,15 @@ static bool find_global(ts_str name, unsigned allowed, node *n) {
 #define GLOBAL(id, text, where) {text, FE_GLOBAL_##id, where},
 #include "frontend/archive/pickle_globals.def"
     };
+    static const char *const opaque[] = {
+#define OPAQUE(text) text,
+#include "frontend/archive/pickle_globals.def"
+    };
+    for (size_t i = 0; (allowed & STATE) && i < sizeof opaque / sizeof *opaque; i++)
+        if (ts_str_is(name, opaque[i])) {
+            n->global = FE_GLOBAL_OPAQUE;
+            return true;
+        }
     for (size_t i = 0; i < sizeof globals / sizeof *globals; i++)
         if ((globals[i].where & allowed) && ts_str_is(name, globals[i].text)) {
             n->global = globals[i].global;
@@ -191,7 +210,9 @@ static ts_status push_global(machine *m, ts_str module, ts_str name) {
     node *n = NULL;
     TS_TRY(make(m, FE_PICKLE_GLOBAL, &n));
     n->as.text = full;
-    if (!find_global(full, m->allowed, n))
+    bool is_python2 = ts_str_is(module, "__builtin__"); /* the name of builtins up to protocol 2 */
+    ts_str known = is_python2 ? ts_arena_format(m->arena, "builtins.%.*s", TS_STR_ARG(name)) : full;
+    if (!find_global(known, m->allowed, n))
         return ts_error_make(TS_ERR_INVALID_FILE,
                              "offset %zu: forbidden global %.*s: it is not one that such a file "
                              "needs, and nothing is ever executed", m->at, TS_STR_ARG(full));
@@ -268,12 +289,18 @@ static ts_status append_all(machine *m, node *const *items, size_t count) {
     return NULL;
 }
 
+/* A call whose result gets entries or a state later. */
+static bool has_parts(const node *n) {
+    return n->kind == FE_PICKLE_CALL &&
+           (n->callee->global == FE_GLOBAL_ORDERED_DICT || n->callee->global == FE_GLOBAL_OPAQUE);
+}
+
 static ts_status set_all(machine *m, node *const *items, size_t count) {
     if (count % 2)
         return bad(m, "SETITEMS needs pairs");
     node *dict = NULL;
     TS_TRY(top(m, &dict));
-    if (dict->kind == FE_PICKLE_CALL && dict->callee->global == FE_GLOBAL_ORDERED_DICT) {
+    if (has_parts(dict)) {
         if (!dict->entries) {
             TS_TRY(make(m, FE_PICKLE_DICT, &dict->entries));
         }
@@ -300,7 +327,7 @@ static ts_status op_call(machine *m, fe_pickle_kind kind) {
     }
     if (args->kind != FE_PICKLE_TUPLE)
         return bad(m, "a call without a tuple of arguments");
-    if (kind == FE_PICKLE_NEW && callee->global != FE_GLOBAL_CLASS)
+    if (kind == FE_PICKLE_NEW && callee->global != FE_GLOBAL_CLASS && callee->global != FE_GLOBAL_OPAQUE)
         return bad(m, "NEWOBJ of something that is no class of the archive");
     TS_TRY(make(m, kind, &n));
     n->callee = callee;
@@ -313,8 +340,7 @@ static ts_status op_build(machine *m) {
     node *state = NULL, *object = NULL;
     TS_TRY(pop(m, &state));
     TS_TRY(top(m, &object));
-    if (object->kind != FE_PICKLE_NEW &&
-        !(object->kind == FE_PICKLE_CALL && object->callee->global == FE_GLOBAL_ORDERED_DICT))
+    if (object->kind != FE_PICKLE_NEW && !has_parts(object))
         return bad(m, "BUILD needs an object");
     if (object->state)
         return bad(m, "BUILD twice for one object");
@@ -360,15 +386,20 @@ static ts_status op_mark(machine *m) {
     return NULL;
 }
 
+/* Opcodes of what stands beside the weights of a checkpoint, and in no script archive. */
+static bool is_beside_weights(unsigned op) {
+    return op == 'C' || op == 'B' || op == OP_BINBYTES8 || op == OP_EMPTY_SET || op == OP_ADDITEMS;
+}
+
 static ts_status step(machine *m, unsigned op) {
     node **items = NULL, *one[2];
     size_t count = 0;
-    switch (op) {
+    switch (is_beside_weights(op) && !(m->allowed & FE_PICKLE_STATE) ? 0 : op) {
     case OP_PROTO: {
         unsigned version = fe_cursor_u8(&m->in);
-        if (m->at != 0 || version < 2 || version > 4)
+        if (m->at != 0 || version < 2 || version > 5)
             return ts_error_make(TS_ERR_INVALID_FILE, "offset %zu: pickle protocol %u, expected 2 "
-                                 "to 4 at the start", m->at, version);
+                                 "to 5 at the start", m->at, version);
         return NULL;
     }
     case OP_FRAME:
@@ -426,6 +457,17 @@ static ts_status step(machine *m, unsigned op) {
         return push_str(m, fe_cursor_u8(&m->in));
     case OP_BINUNICODE8:
         return push_str(m, fe_cursor_u64(&m->in));
+    case 'C':
+        return push_bytes(m, fe_cursor_u8(&m->in));
+    case 'B':
+        return push_bytes(m, fe_cursor_u32(&m->in));
+    case OP_BINBYTES8:
+        return push_bytes(m, fe_cursor_u64(&m->in));
+    case OP_EMPTY_SET: /* a set beside the weights is a list here */
+        return push_empty(m, FE_PICKLE_LIST);
+    case OP_ADDITEMS:
+        TS_TRY(pop_mark(m, &items, &count));
+        return append_all(m, items, count);
     case 'q':
         return op_put(m, fe_cursor_u8(&m->in));
     case 'r':
@@ -528,7 +570,7 @@ ts_status fe_pickle_read(ts_arena *arena, ts_str bytes, unsigned allowed, size_t
         if (m.in.failed)
             return bad(&m, "the pickle ends without STOP");
         if (m.at == 0 && op != OP_PROTO)
-            return bad(&m, "not a pickle of protocol 2 to 4");
+            return bad(&m, "not a pickle of protocol 2 to 5");
         if (op == '.')
             break;
         TS_TRY(step(&m, op));
@@ -562,6 +604,7 @@ const char *fe_pickle_kind_text(const fe_pickle_node *n) {
     case FE_PICKLE_NEW: return "an object";
     case FE_PICKLE_CALL: return "a call";
     case FE_PICKLE_PERSISTENT: return "a storage";
+    case FE_PICKLE_BYTES: return "bytes";
     }
     return "?";
 }

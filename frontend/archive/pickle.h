@@ -24,6 +24,7 @@ typedef enum fe_pickle_kind {
     FE_PICKLE_BIG,        /* text: little-endian two's complement, beyond 64 bits */
     FE_PICKLE_FLOAT,      /* number */
     FE_PICKLE_STR,        /* text, UTF-8 */
+    FE_PICKLE_BYTES,      /* text */
     FE_PICKLE_TUPLE,      /* items */
     FE_PICKLE_LIST,       /* items */
     FE_PICKLE_DICT,       /* items: key, value, key, value */
@@ -36,6 +37,7 @@ typedef enum fe_pickle_kind {
 typedef enum fe_global {
     FE_GLOBAL_CLASS,   /* "__torch__...": a class of the archive */
     FE_GLOBAL_STORAGE, /* its dtype beside */
+    FE_GLOBAL_OPAQUE,  /* of what stands beside the weights of a checkpoint: nobody looks at it */
 #define GLOBAL(name, text, where) FE_GLOBAL_##name,
 #include "frontend/archive/pickle_globals.def"
 } fe_global;
@@ -61,7 +63,7 @@ struct fe_pickle_node {
     } as;
     fe_pickle_node *callee;  /* NEW, CALL */
     fe_pickle_node *state;   /* BUILD's */
-    fe_pickle_node *entries; /* of a CALL of OrderedDict: a DICT node */
+    fe_pickle_node *entries; /* of a CALL of OrderedDict, or of what is opaque: a DICT node */
     rt_value value;          /* the reader's result for this node, once has_value */
 };
 

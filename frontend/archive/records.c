@@ -400,11 +400,21 @@ static ts_status strided_tensor(fe_records *r, const node *call, quantizer *q, r
     *out = NULL;
     node *const *args = call->as.list.items[0]->as.list.items;
     size_t count = call->as.list.items[0]->as.list.count;
-    if (call->callee->global == FE_GLOBAL_REBUILD_PARAMETER) {
+    if (call->callee->global == FE_GLOBAL_REBUILD_PARAMETER ||
+        call->callee->global == FE_GLOBAL_REBUILD_PARAMETER_WITH_STATE) {
         if (count < 2 || args[0]->kind != FE_PICKLE_CALL ||
             args[0]->callee->global != FE_GLOBAL_REBUILD_TENSOR)
             return bad(call, "_rebuild_parameter needs a tensor");
         return fe_records_tensor(r, args[0], out);
+    }
+    if (call->callee->global == FE_GLOBAL_REBUILD_FROM_TYPE) { /* (function, type, arguments, attributes) */
+        if (count < 3 || args[0]->kind != FE_PICKLE_GLOBAL || args[0]->global != FE_GLOBAL_REBUILD_TENSOR ||
+            args[2]->kind != FE_PICKLE_TUPLE)
+            return bad(call, "_rebuild_from_type_v2 of something that is no plain tensor");
+        node *arguments = args[2], plain = {.kind = FE_PICKLE_CALL, .offset = call->offset, .callee = args[0]};
+        plain.as.list.items = &arguments;
+        plain.as.list.count = 1;
+        return fe_records_tensor(r, &plain, out);
     }
     bool is_v1 = call->callee->global == FE_GLOBAL_REBUILD_TENSOR_V1;
     bool is_quantized = call->callee->global == FE_GLOBAL_REBUILD_QTENSOR;

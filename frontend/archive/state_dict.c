@@ -8,6 +8,7 @@
 
 #include "frontend/archive/cursor.h"
 #include "runtime/base/checked.h"
+#include "runtime/base/map.h"
 
 typedef fe_pickle_node node;
 
@@ -18,7 +19,9 @@ static ts_status bad(const node *n, const char *text) {
 static bool is_tensor(const node *n) {
     return n->kind == FE_PICKLE_CALL && (n->callee->global == FE_GLOBAL_REBUILD_TENSOR ||
                                          n->callee->global == FE_GLOBAL_REBUILD_TENSOR_V1 ||
-                                         n->callee->global == FE_GLOBAL_REBUILD_PARAMETER);
+                                         n->callee->global == FE_GLOBAL_REBUILD_PARAMETER ||
+                                         n->callee->global == FE_GLOBAL_REBUILD_PARAMETER_WITH_STATE ||
+                                         n->callee->global == FE_GLOBAL_REBUILD_FROM_TYPE);
 }
 
 /* The DICT node of a dict or an OrderedDict; NULL for anything else. */
@@ -155,18 +158,14 @@ typedef struct legacy_storage {
 
 typedef struct legacy {
     ts_arena *arena;
-    legacy_storage *items;
+    legacy_storage **items;
     size_t count, capacity;
+    ts_map by_key;
 } legacy;
 
 /* Storages come after the tree, and their sizes with them: at the first walk only the dtypes are
  * collected (storage NULL), at the second everything is there. */
-static legacy_storage *legacy_get(const legacy *l, ts_str key) {
-    for (size_t i = 0; i < l->count; i++)
-        if (ts_str_equal(l->items[i].key, key))
-            return &l->items[i];
-    return NULL;
-}
+static legacy_storage *legacy_get(const legacy *l, ts_str key) { return ts_map_get(&l->by_key, key); }
 
 static ts_status legacy_find(void *user, ts_str key, rt_dtype dtype, int64_t count,
                              rt_storage **out) {
@@ -178,26 +177,37 @@ static ts_status legacy_find(void *user, ts_str key, rt_dtype dtype, int64_t cou
     return NULL;
 }
 
-static ts_status collect(legacy *l, const node *call) {
-    const node *args = call->as.list.items[0];
-    if (call->callee->global == FE_GLOBAL_REBUILD_PARAMETER && args->as.list.count &&
-        args->as.list.items[0]->kind == FE_PICKLE_CALL)
-        args = args->as.list.items[0]->as.list.items[0];
-    const node *persistent = args->as.list.count ? args->as.list.items[0] : NULL;
-    if (!persistent || persistent->kind != FE_PICKLE_PERSISTENT)
-        return NULL; /* refused with a message when the tensor is made */
+static void collect_one(legacy *l, const node *persistent) {
     const node *id = persistent->as.list.items[0];
     if (id->kind != FE_PICKLE_TUPLE || id->as.list.count < 5 ||
-        id->as.list.items[1]->kind != FE_PICKLE_GLOBAL ||
+        id->as.list.items[1]->kind != FE_PICKLE_GLOBAL || id->as.list.items[1]->global != FE_GLOBAL_STORAGE ||
         id->as.list.items[2]->kind != FE_PICKLE_STR || id->as.list.items[4]->kind != FE_PICKLE_INT)
-        return NULL;
+        return; /* refused with a message when a tensor is made of it */
     ts_str key = id->as.list.items[2]->as.text;
     if (legacy_get(l, key))
-        return NULL;
-    legacy_storage s = {key, (rt_dtype)id->as.list.items[1]->dtype,
-                        id->as.list.items[4]->as.integer, NULL};
+        return;
+    legacy_storage *s = TS_NEW(l->arena, legacy_storage);
+    *s = (legacy_storage){key, (rt_dtype)id->as.list.items[1]->dtype, id->as.list.items[4]->as.integer, NULL};
     TS_APPEND(l->arena, l->items, l->count, l->capacity, s);
-    return NULL;
+    ts_map_set(l->arena, &l->by_key, key, s);
+}
+
+enum { COLLECTED = 0x55 }; /* in node.mark, which nobody uses after reading */
+
+/* The storages of all tensors, also of those beside the weights: the file holds them all. The tree is
+ * at most FE_PICKLE_MAX_DEPTH deep. */
+static void collect(legacy *l, node *n) {
+    if (!n || n->mark == COLLECTED)
+        return;
+    n->mark = COLLECTED;
+    if (n->kind == FE_PICKLE_PERSISTENT)
+        collect_one(l, n);
+    bool has_items = n->kind == FE_PICKLE_TUPLE || n->kind == FE_PICKLE_LIST || n->kind == FE_PICKLE_DICT ||
+                     n->kind == FE_PICKLE_NEW || n->kind == FE_PICKLE_CALL;
+    for (size_t i = 0; has_items && i < n->as.list.count; i++)
+        collect(l, n->as.list.items[i]);
+    collect(l, n->state);
+    collect(l, n->entries);
 }
 
 static ts_status read_storages(legacy *l, fe_mapping *mapping, const node *keys, size_t at) {
@@ -255,15 +265,12 @@ ts_status fe_state_dict_read_legacy(ts_arena *arena, fe_mapping *mapping, fe_wei
     TS_TRY(fe_state_dict_pickle(arena, bytes, &at, &root));
     TS_TRY(fe_state_dict_pickle(arena, bytes, &at, &keys));
     legacy l = {.arena = arena};
-    const node *dict = fe_state_dict_of(root) ? find_dict(fe_state_dict_of(root)) : NULL;
-    for (size_t i = 1; dict && i < dict->as.list.count; i += 2)
-        if (is_tensor(dict->as.list.items[i]))
-            TS_TRY(collect(&l, dict->as.list.items[i]));
+    collect(&l, root);
     ts_status status = read_storages(&l, mapping, keys, at);
     fe_records records = {.mapping = mapping, .find = legacy_find, .user = &l};
     if (!status)
         status = read_dict(arena, &records, root, out);
     for (size_t i = 0; i < l.count; i++)
-        rt_storage_release(l.items[i].storage);
+        rt_storage_release(l.items[i]->storage);
     return status;
 }

@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
 """Makes the archives that run_archives.py reads, with PyTorch's own results: make_archives.py [NAME...]
 Needs PyTorch (made with 2.13) and safetensors; the build and the tests do not."""
+import argparse
+import collections
 import copy
 import dataclasses
 import io
 import json
 import os
+import pathlib
 import pickle
 import struct
 import sys
@@ -14,6 +17,7 @@ import warnings
 import zipfile
 from typing import Tuple
 
+import numpy as np
 import torch
 import torch.ao.quantization as tq
 import torch.ao.quantization.fx._decomposed
@@ -637,7 +641,21 @@ def state_dicts():
 
     def save(**options):
         return lambda path: torch.save(parallel, path, **options)
+    def beside(path, **options):
+        """What stands beside the weights of checkpoints, and weights with attributes."""
+        named = {k: nn.Parameter(v.clone(), v.is_floating_point()) if i == 0 else v.clone() for i, (k, v) in enumerate(state.items())}
+        for v in list(named.values())[:2]:
+            v.note = "kept"
+        steps = torch.optim.Adam([nn.Parameter(torch.ones(3))])
+        steps.param_groups[0]["params"][0].grad = torch.ones(3)
+        steps.step()
+        torch.save({"best": np.float64(0.5), "curve": np.arange(3), "args": argparse.Namespace(lr=0.1, path=pathlib.PosixPath("x")),
+                    "device": torch.device("cpu"), "dtype": torch.float16, "seen": {1, 2}, "raw": b"\xff", "buffer": bytearray(b"x"),
+                    "counts": collections.Counter("aab"), "groups": collections.defaultdict(list, a=[1]),
+                    "optimizer": steps.state_dict(), "model": named}, path, **options)
     for name, save in (("weights_checkpoint", save()), ("weights_pickles", save(_use_new_zipfile_serialization=False)),
+                       ("weights_beside", lambda path: beside(path, pickle_protocol=4)),
+                       ("weights_beside_pickles", lambda path: beside(path, _use_new_zipfile_serialization=False)),
                        ("weights_tar", lambda path: old_tar(path, state))):
         write(name, ".pth", save, lambda entry, args: net(*args), [(torch.randn(2, 3),)], script="weights.py")
 

@@ -66,7 +66,8 @@ END_TEST
 START_TEST(refuses_nonsense) {
     read_bad(BYTES(""), "without STOP");
     read_bad(BYTES("."), "not a pickle");
-    read_bad(BYTES("\x80\x05N."), "protocol 5");
+    read_bad(BYTES("\x80\x06N."), "protocol 6");
+    read_bad(BYTES("\x80\x02" "C\x01x."), "opcode 0x43");
     read_bad(BYTES("\x80\x02NN."), "2 values are left");
     read_bad(BYTES("\x80\x02h\x07."), "never written");
     read_bad(BYTES("\x80\x02Nr\xff\xff\xff\xff."), "memo index");
