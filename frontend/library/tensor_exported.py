@@ -39,6 +39,39 @@ def rrelu_with_noise_functional(self: Tensor, noise: Tensor, lower: number = 0.1
     return y, drawn
 
 
+# ---- draws; `from` is no name here, and graphs give it by its place ----
+def uniform(self: Tensor, from_: float = 0.0, to: float = 1.0, *, generator: Optional[Generator] = None) -> Tensor:
+    return torch.uniform_(torch.clone(self), from_, to, generator=generator)
+
+
+def log_normal(self: Tensor, mean: float = 1.0, std: float = 2.0, *, generator: Optional[Generator] = None) -> Tensor:
+    return torch.log_normal_(torch.clone(self), mean, std, generator=generator)
+
+
+def cauchy(self: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator: Optional[Generator] = None) -> Tensor:
+    return torch.cauchy_(torch.clone(self), median, sigma, generator=generator)
+
+
+def geometric(self: Tensor, p: float, *, generator: Optional[Generator] = None) -> Tensor:
+    return torch.geometric_(torch.clone(self), p, generator=generator)
+
+
+def exponential(self: Tensor, lambd: float = 1.0, *, generator: Optional[Generator] = None) -> Tensor:
+    return torch.exponential_(torch.clone(self), lambd, generator=generator)
+
+
+def random(self: Tensor, *, generator: Optional[Generator] = None) -> Tensor:
+    return torch.random_(torch.clone(self), generator=generator)
+
+
+def random__to(self: Tensor, to: int, *, generator: Optional[Generator] = None) -> Tensor:
+    return torch.random_(torch.clone(self), to, generator=generator)
+
+
+def random__from(self: Tensor, from_: int, to: Optional[int], *, generator: Optional[Generator] = None) -> Tensor:
+    return torch.random_(torch.clone(self), from_, to, generator=generator)
+
+
 # ---- attention as programs exported for a GPU have it; seeds and lengths only serve derivatives ----
 def _scaled_dot_product_flash_attention(query: Tensor, key: Tensor, value: Tensor, dropout_p: float = 0.0,
                                         is_causal: bool = False, return_debug_mask: bool = False, *,
