@@ -18,7 +18,7 @@
 static const option_row rows[] = {
     {"What to compile:", NULL, OPTION_HEADING, NULL, NULL, NULL},
     {"--model", NULL, OPTION_VALUE, "EXPR", "script: the module, as in 'Net(hidden=256)'; else the\n"
-     "module level's `model`, or the only module class", NULL},
+     "module level's `model`, or the only module class;\npackage of exported programs: the name of one", NULL},
     {"--entry", NULL, OPTION_LIST, "NAME,...", "methods or functions to compile [forward]", NULL},
     {"--input", NULL, OPTION_LIST, "NAME:TYPE", "type of an input: 'x:float32[N,3,224,224]',\n"
      "'n:int', ':float32[2]' in order, 'encode.x:...'; a\nletter is a size known at run time,\n"

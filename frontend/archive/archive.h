@@ -61,8 +61,8 @@ typedef struct fe_torchscript_objects {
 } fe_torchscript_objects;
 
 /* Everything but mapped bytes and values lives in the arena. Warnings (debug records that were
- * dropped) go to diagnostics. */
-ts_status fe_torchscript_open(ts_arena *arena, ts_str path, bool ignore_crc,
+ * dropped) go to diagnostics. program: which one of a package of exported programs; may be empty. */
+ts_status fe_torchscript_open(ts_arena *arena, ts_str path, ts_str program, bool ignore_crc,
                           fe_diagnostics *diagnostics, fe_archive **out) TS_WARN_UNUSED;
 /* "3" or ".data/version" of 1 to 10: the highest version of any operator in the code. */
 int fe_torchscript_version(const fe_archive *archive);

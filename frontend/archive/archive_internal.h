@@ -17,6 +17,7 @@ struct fe_archive {
     fe_mapping *mapping;
     fe_zip *zip;
     ts_str path, top; /* top: "archive/" */
+    ts_str program;   /* of a package of exported programs: the one that is meant; empty where only one is */
     int version;
     bool is_big_endian;
     fe_diagnostics *diagnostics;

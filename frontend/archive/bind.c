@@ -100,8 +100,8 @@ static ts_status run_setstate(fe_context *fe, const fe_torchscript_objects *obje
 }
 
 ts_status fe_archive_load(fe_context *fe, ts_str path) {
-    TS_TRY(fe_torchscript_open(fe->arena, path, fe->options->ignore_crc, fe->diagnostics,
-                               &fe->archive));
+    TS_TRY(fe_torchscript_open(fe->arena, path, fe->options->model_expression, fe->options->ignore_crc,
+                               fe->diagnostics, &fe->archive));
     fe->cleanup[fe->cleanup_count++] = release_archive;
     bind_modules(fe, fe->archive);
     fe_torchscript_classes classes = {fe, find_class, has_method};

@@ -123,48 +123,63 @@ ts_status fe_exported_parse(ts_arena *arena, ts_str text, json_t **out) {
 
 /* ---- the container ---- */
 
-static bool is_model(ts_str name, ts_str *out_top) {
-    static const char folder[] = "models/";
-    if (!ts_str_ends_with(name, ".json"))
+/* TOP/models/NAME.json */
+static bool is_model(ts_str path, ts_str *out_top, ts_str *out_name) {
+    static const char folder[] = "models/", ending[] = ".json";
+    if (!ts_str_ends_with(path, ending))
         return false;
-    const char *slash = memchr(name.data, '/', name.length);
-    size_t top = slash && !ts_str_starts_with(name, folder) ? (size_t)(slash - name.data) + 1 : 0;
-    ts_str rest = {name.data + top, name.length - top};
-    *out_top = (ts_str){name.data, top};
-    return ts_str_starts_with(rest, folder) &&
-           !memchr(rest.data + sizeof folder - 1, '/', rest.length - (sizeof folder - 1));
-}
-
-static fe_zip_member *find_program(const fe_archive *a, ts_str *out_top, size_t *out_count) {
-    fe_zip_member *found = NULL;
-    *out_count = 0;
-    for (size_t i = 0; i < a->zip->count; i++) {
-        ts_str top;
-        fe_zip_member *m = &a->zip->members[i];
-        if (ts_str_is(m->name, old_program)) {
-            *out_top = (ts_str){0};
-            *out_count = 1;
-            return m;
-        }
-        if (!is_model(m->name, &top))
-            continue;
-        (*out_count)++;
-        /* "model" is the one that torch.export.save writes. */
-        if (!found || ts_str_ends_with(m->name, "/model.json")) {
-            found = m;
-            *out_top = top;
-        }
-    }
-    return found;
+    const char *slash = memchr(path.data, '/', path.length);
+    size_t top = slash && !ts_str_starts_with(path, folder) ? (size_t)(slash - path.data) + 1 : 0;
+    ts_str rest = {path.data + top, path.length - top};
+    if (!ts_str_starts_with(rest, folder) || rest.length < sizeof folder + sizeof ending - 2)
+        return false;
+    *out_top = (ts_str){path.data, top};
+    *out_name = (ts_str){rest.data + sizeof folder - 1, rest.length - (sizeof folder - 1) - (sizeof ending - 1)};
+    return !memchr(out_name->data, '/', out_name->length);
 }
 
 bool fe_exported_is_one(fe_archive *a) {
-    ts_str top = {0};
+    for (size_t i = 0; i < a->zip->count; i++) {
+        ts_str path = a->zip->members[i].name, top = {0}, name;
+        bool is_old = ts_str_is(path, old_program);
+        if (is_old || is_model(path, &top, &name)) {
+            a->top = is_old ? (ts_str){0} : top;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The program that is meant, and its name; empty in files that have none for it. */
+static ts_status find_program(const fe_archive *a, fe_zip_member **out, ts_str *out_name) {
+    ts_buffer names = {0};
     size_t count = 0;
-    bool is_one = find_program(a, &top, &count) != NULL;
-    if (is_one)
-        a->top = top;
-    return is_one;
+    fe_zip_member *last = NULL;
+    *out_name = (ts_str){0};
+    *out = fe_zip_find(a->zip, ts_str_of(old_program));
+    for (size_t i = 0; i < a->zip->count && !*out; i++) {
+        ts_str top, name;
+        if (!is_model(a->zip->members[i].name, &top, &name) || !ts_str_equal(top, a->top))
+            continue;
+        last = &a->zip->members[i];
+        if (ts_str_equal(name, a->program))
+            *out = last;
+        *out_name = name;
+        if (names.length < 1000)
+            ts_buffer_format(&names, "%s%.*s", count ? ", " : "", TS_STR_ARG(name));
+        count++;
+    }
+    if (!*out && count == 1 && !a->program.length)
+        *out = last;
+    ts_status status = NULL;
+    if (!*out)
+        status = a->program.length
+                     ? ts_error_make(TS_ERR_INVALID_INPUT, "--model: no exported program %.*s, only %.*s",
+                                     TS_STR_ARG(a->program), (int)names.length, names.data)
+                     : ts_error_make(TS_ERR_INVALID_INPUT, "several exported programs: choose one of %.*s with --model",
+                                     (int)names.length, names.data);
+    ts_buffer_deinit(&names);
+    return status;
 }
 
 static ts_status check_format(fe_archive *a) {
@@ -180,14 +195,13 @@ static ts_status check_format(fe_archive *a) {
 }
 
 ts_status fe_exported_open(fe_archive *a) {
-    ts_str top = {0}, bytes = {0};
-    size_t count = 0;
-    fe_zip_member *m = find_program(a, &top, &count);
-    if (!m)
-        return fe_exported_bad("no program in it");
+    ts_str name = {0}, bytes = {0};
+    fe_zip_member *m = NULL;
+    TS_TRY(find_program(a, &m, &name));
     TS_TRY(check_format(a));
     TS_TRY(fe_zip_read(a->zip, a->arena, m, FE_EXPORTED_MAX_JSON, &bytes));
     fe_exported *e = a->exported = TS_NEW(a->arena, fe_exported);
+    e->name = name;
     a->version = FE_ARCHIVE_MAX_VERSION;
     TS_TRY(fe_exported_parse(a->arena, bytes, &e->root));
     json_int_t major = json_integer_value(json_object_get(json_object_get(e->root, "schema_version"), "major"));
@@ -308,7 +322,9 @@ static ts_status payload_open(fe_archive *a, const char *kind, const char *old, 
                             : NULL;
     }
     out->folder = ts_arena_format(a->arena, "%.*sdata/%s/", (int)a->top.length, a->top.data, kind);
-    /* One table in a folder, named after the model. */
+    /* One table for a program, named after it; the only one of older files has other names. */
+    m = fe_zip_find(a->zip, ts_arena_format(a->arena, "%.*s%.*s_%s_config.json", TS_STR_ARG(out->folder),
+                                            TS_STR_ARG(a->exported->name), kind));
     for (size_t i = 0; i < a->zip->count && !m; i++) {
         ts_str name = a->zip->members[i].name;
         if (ts_str_starts_with(name, ts_arena_format(a->arena, "%.*s", (int)out->folder.length,

@@ -33,6 +33,7 @@ typedef struct fe_exported_field { /* an attribute of the program's object */
 
 typedef struct fe_exported {
     json_t *root;
+    ts_str name; /* of the program in its package */
     ts_buffer text, functions; /* what is written: the class; graphs within its graph */
     size_t body_at;            /* in text: after the arrow of forward */
     fe_exported_field *fields;

@@ -226,12 +226,13 @@ static ts_status open_archive(fe_archive *a, bool ignore_crc) {
     return fe_zip_find(a->zip, member_name(a, "data.pkl")) ? read_code(a) : fe_legacy_open(a);
 }
 
-ts_status fe_torchscript_open(ts_arena *arena, ts_str path, bool ignore_crc,
+ts_status fe_torchscript_open(ts_arena *arena, ts_str path, ts_str program, bool ignore_crc,
                               fe_diagnostics *diagnostics, fe_archive **out) {
     *out = NULL;
     fe_archive *a = TS_NEW(arena, fe_archive);
     a->arena = arena;
     a->path = path;
+    a->program = program;
     a->diagnostics = diagnostics;
     TS_TRY(fe_mapping_open(arena, path, &a->mapping));
     ts_status status = open_archive(a, ignore_crc);

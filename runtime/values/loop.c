@@ -11,11 +11,12 @@ void rt_loop_init(rt_loop *loop, const int64_t *sizes, int rank) {
 
 void rt_loop_add(rt_loop *loop, const rt_tensor *t) {
     int at = loop->operand_count++, shift = loop->rank - t->rank;
-    int64_t size = (int64_t)rt_dtype_size((rt_dtype)t->dtype);
+    /* Strides of an empty tensor may be as large as they like, and are never walked: unsigned products wrap. */
+    uint64_t size = rt_dtype_size((rt_dtype)t->dtype);
     loop->data[at] = t->data;
     for (int d = 0; d < loop->rank; d++) {
         int own = d - shift;
-        loop->strides[at][d] = own < 0 || t->sizes[own] == 1 ? 0 : t->strides[own] * size;
+        loop->strides[at][d] = own < 0 || t->sizes[own] == 1 ? 0 : (int64_t)((uint64_t)t->strides[own] * size);
     }
 }
 

@@ -26,6 +26,7 @@ from torch import nn
 from torch._higher_order_ops.associative_scan import associative_scan
 from torch._higher_order_ops.scan import scan
 from torch._export.serde.serialize import serialize
+from torch.export.pt2_archive._package import package_pt2
 
 warnings.filterwarnings("ignore")
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -102,11 +103,11 @@ def script(name, module, *calls, trace=False, training=False, **more):
           calls, **more)
 
 
-def refuse(name, suffix, save, text):
+def refuse(name, suffix, save, text, **more):
     if not WANTED or name in WANTED:
         save(os.path.join(HERE, name + suffix))
         slim(os.path.join(HERE, name + suffix))
-        json.dump({"refused": text}, open(os.path.join(HERE, name + ".json"), "w"))
+        json.dump({"refused": text, **more}, open(os.path.join(HERE, name + ".json"), "w"))
         print(name)
 
 
@@ -426,6 +427,15 @@ def exported():
            dynamic={"x": {0: torch.export.Dim.AUTO}, "y": {1: torch.export.Dim.AUTO}})
     export("export_regions", Regions(), (torch.randn(2, 3),), strict=True)
     export("export_steps", Steps(), (3 * torch.randn(3, 4), 3 * torch.randn(5, 4).half()))
+    parts = {"encode": nn.Linear(3, 4), "decode": nn.Sequential(nn.Linear(4, 3), nn.ReLU())}
+    programs = {n: torch.export.export(m, (torch.randn(2, m[0].in_features if n == "decode" else 3),)) for n, m in parts.items()}
+    for n, size in (("encode", 3), ("decode", 4)):
+        write("export_package_" + n, ".pt2", lambda path: package_pt2(path, exported_programs=programs),
+              lambda entry, args: parts[n](*args), [(torch.randn(2, size),)], model=n)
+    refuse("refused_package", ".pt2", lambda path: package_pt2(path, exported_programs=programs),
+           "several exported programs: choose one of encode, decode with --model")
+    refuse("refused_package_name", ".pt2", lambda path: package_pt2(path, exported_programs=programs),
+           "--model: no exported program other, only encode, decode", model="other")
     export("export_train", Trains().train(), (torch.randn(4, 3),), (torch.randn(4, 3),))
     script("train_norm", Trains().train(), (torch.randn(4, 3),), (torch.randn(4, 3),), training=True)
 

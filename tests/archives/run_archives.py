@@ -3,7 +3,7 @@
 made (make_archives.py): run_archives.py TSC TSRUN [NAME...]
 
 NAME.pt or NAME.pt2 beside NAME.json (calls and results) and NAME.safetensors (their tensors); NAME.pth is
-a file of weights for the script that NAME.json names. A case whose "refused" is text must not compile, with that text in the message. Floats within "tolerance"
+a file of weights for the script that NAME.json names; "model" is an option. A case whose "refused" is text must not compile, with that text in the message. Floats within "tolerance"
 of the largest magnitude, everything else exactly. Needs numpy. The last line is 'N passed, N failed'."""
 import glob
 import json
@@ -43,6 +43,7 @@ def check(model, tsc, tsrun, folder):
     artifact = os.path.join(folder, "m.tsm")
     entries = list(dict.fromkeys(c.get("entry", "forward") for c in spec.get("calls", [{}])))
     source = [os.path.join(HERE, spec["script"]), "--weights", model] if "script" in spec else [model]
+    source += ["--model", spec["model"]] if "model" in spec else []
     command = [tsc, *source, "-o", artifact, "--entry", ",".join(entries)]
     if "refused" in spec:
         try:

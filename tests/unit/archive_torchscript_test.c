@@ -64,7 +64,7 @@ static ts_status load(ts_str pickle, fe_archive **archive, fe_torchscript_object
     fe_diagnostics *d = TS_NEW(test_arena, fe_diagnostics);
     d->arena = test_arena;
     ts_str name = ts_arena_str(test_arena, ts_str_of(path));
-    ts_status status = fe_torchscript_open(test_arena, name, false, d, archive);
+    ts_status status = fe_torchscript_open(test_arena, name, (ts_str){0}, false, d, archive);
     unlink(path);
     fe_torchscript_classes classes = {NULL, find, has_method};
     if (!status)
@@ -160,7 +160,7 @@ START_TEST(reads_model_json) {
     fe_diagnostics d = {.arena = test_arena};
     fe_archive *a = NULL;
     fe_torchscript_objects o;
-    succeeds(fe_torchscript_open(test_arena, ts_str_of(path), false, &d, &a));
+    succeeds(fe_torchscript_open(test_arena, ts_str_of(path), (ts_str){0}, false, &d, &a));
     unlink(path);
     size_t count = 0;
     const fe_code_file *file = fe_torchscript_code(a, &count);
