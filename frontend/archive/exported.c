@@ -279,8 +279,8 @@ static ts_status table_tensor(fe_archive *a, fe_records *records, const payload 
     if (!path || strchr(path, '/'))
         return fe_exported_bad("a weight without a record");
     if (json_is_true(json_object_get(entry, "use_pickle")) || !json_is_object(meta))
-        return ts_error_make(TS_ERR_UNSUPPORTED, "exported program: weights stored as pickles are "
-                             "not supported");
+        return ts_error_make(TS_ERR_UNSUPPORTED, "exported program: weights stored as pickles, as tensors of classes of "
+                             "their own are, are not supported: save program.run_decompositions(), which takes them apart");
     rt_dtype dtype = fe_exported_dtype(json_object_get(meta, "dtype"));
     if (dtype == RT_DTYPE_UNKNOWN)
         return ts_error_make(TS_ERR_UNSUPPORTED, "exported program: a weight of dtype %s is not supported",

@@ -27,6 +27,7 @@ from torch._higher_order_ops.associative_scan import associative_scan
 from torch._higher_order_ops.scan import scan
 from torch._export.serde.serialize import serialize
 from torch.export.pt2_archive._package import package_pt2
+from torch.testing._internal.two_tensor import TwoTensor
 
 warnings.filterwarnings("ignore")
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -571,6 +572,16 @@ def odd():
     program = torch.export.export(Unsigned(), (torch.randn(2),))
     refuse("refused_export_dtype", ".pt2", lambda path: torch.export.save(program, path),
            "a weight of dtype uint16 is not supported (while reading the weight steps)")
+
+    class Twofold(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.w = nn.Parameter(TwoTensor(torch.ones(2), torch.ones(2)), requires_grad=False)
+
+        def forward(self, x):
+            return x * self.w
+    program_of_class = torch.export.export(Twofold(), (torch.randn(2),))
+    refuse("refused_export_class", ".pt2", lambda path: torch.export.save(program_of_class, path), "save program.run_decompositions()")
 
     def rewrite(path, change):
         """Members for which `change` gives None go."""
