@@ -69,6 +69,16 @@ static void store_pairs(kn_emitter *e, LLVMValueRef first, LLVMValueRef second, 
     LLVMSetAlignment(LLVMBuildStore(e->b, pairs, kn_address(e, to, kn_i64(e, at))), 64);
 }
 
+/* The same value, computed here: LLVM else puts sums of flags off to the end of a step, and what they add goes to
+ * the stack and back. */
+static LLVMValueRef made_here(kn_emitter *e, LLVMValueRef value) {
+    LLVMTypeRef type = LLVMTypeOf(value), function = LLVMFunctionType(type, &type, 1, 0);
+    static const char constraints[] = "=v,0";
+    LLVMValueRef nothing = LLVMGetInlineAsm(function, "", 0, constraints, sizeof constraints - 1, 1, 0,
+                                            LLVMInlineAsmDialectATT, 0);
+    return LLVMBuildCall2(e->b, function, nothing, &value, 1, "");
+}
+
 /* 16 pairs (x[0][i], x[1][i]) to their parts. Adds to *flags, where that is not NULL, what is NaN where a number is
  * not finite and otherwise tiny. */
 static void emit_split(kn_emitter *e, LLVMValueRef x[2], LLVMValueRef to, LLVMValueRef *flags) {
@@ -83,7 +93,7 @@ static void emit_split(kn_emitter *e, LLVMValueRef x[2], LLVMValueRef to, LLVMVa
     }
     store_pairs(e, bits_of(e, rest[0]), high_half(e, bits_of(e, rest[1])), to, 2 * AMX_PART_BYTES);
     if (flags)
-        *flags = LLVMBuildFAdd(e->b, *flags, LLVMBuildFAdd(e->b, rest[0], rest[1], ""), "");
+        *flags = made_here(e, LLVMBuildFAdd(e->b, *flags, LLVMBuildFAdd(e->b, rest[0], rest[1], ""), ""));
 }
 
 static LLVMValueRef load_flags(kn_emitter *e, LLVMValueRef from) {
