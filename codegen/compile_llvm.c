@@ -114,6 +114,24 @@ LLVMValueRef cg_unit_kernel(cg_unit *unit, ts_str symbol) {
     return f;
 }
 
+void cg_unit_drop_kernel(cg_unit *unit, ts_str symbol) {
+    LLVMValueRef kernel = LLVMGetNamedFunction(unit->module, ts_arena_str(unit->arena, symbol).data);
+    if (!kernel)
+        return;
+    LLVMValueRef before = LLVMGetPreviousFunction(kernel);
+    LLVMDeleteFunction(kernel);
+    for (bool again = true; again;) { /* what is called by what is not */
+        again = false;
+        for (LLVMValueRef f = LLVMGetLastFunction(unit->module), next; f && f != before; f = next) {
+            next = LLVMGetPreviousFunction(f);
+            if (LLVMIsDeclaration(f) || LLVMGetFirstUse(f))
+                continue;
+            LLVMDeleteFunction(f);
+            again = true;
+        }
+    }
+}
+
 ts_status cg_unit_init(cg_unit *unit, const cg_target_info *target, const cg_options *options,
                        ir_module *ir, ts_arena *arena) {
     *unit = (cg_unit){.target = target, .options = options, .ir = ir, .arena = arena,

@@ -13,6 +13,8 @@ ts_status cg_unit_make_machine(cg_unit *unit, LLVMTargetRef target) TS_WARN_UNUS
 void cg_unit_next_module(cg_unit *unit);
 /* A kernel by its symbol, declared where it lies in another module. */
 LLVMValueRef cg_unit_kernel(cg_unit *unit, ts_str symbol);
+/* Takes away the last kernel made, and what was made for it alone. */
+void cg_unit_drop_kernel(cg_unit *unit, ts_str symbol);
 /* Verifies the module and runs the few IR passes that pay. */
 ts_status cg_unit_optimise(cg_unit *unit) TS_WARN_UNUSED;
 /* Assembly or object; *out is the caller's. */

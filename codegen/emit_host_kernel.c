@@ -12,12 +12,31 @@
 
 /* ---- lowering, before emission ---- */
 
-static uint64_t body_hash(cg_unit *u, ts_str symbol) {
+/* Of what a kernel does, whatever its name and its weights. */
+static cg_body body_of(cg_unit *u, ts_str symbol) {
     LLVMValueRef f = cg_unit_kernel(u, symbol);
-    char *text = f ? LLVMPrintValueToString(f) : NULL;
-    uint64_t h = text ? ts_hash64(text, strlen(text), 0) : 0;
+    char *text = f ? LLVMPrintValueToString(f) : NULL, *rest = text ? strchr(text, '@') : NULL;
+    cg_body body = {{0, 0}};
+    for (int i = 0; rest && i < 2; i++)
+        body.hash[i] = ts_hash64(rest + 1 + symbol.length, strlen(rest) - 1 - symbol.length, (uint64_t)i);
     LLVMDisposeMessage(text);
-    return h;
+    return body;
+}
+
+/* Weights are a kernel's buffers: repeated layers, which differ in them, have the same code, and it is
+ * compiled once. */
+static void take_body(host_module *hm, host_kernel *row) {
+    cg_unit *u = hm->unit;
+    if (u->dialect || !row->body.hash[0])
+        return;
+    for (size_t i = hm->kernel_count; i-- > 0;) {
+        const host_kernel *old = &hm->kernels[i];
+        if (old->body.hash[0] != row->body.hash[0] || old->body.hash[1] != row->body.hash[1])
+            continue;
+        cg_unit_drop_kernel(u, row->kernel->symbol);
+        row->kernel->symbol = old->kernel->symbol;
+        return;
+    }
 }
 
 static ts_status lower_block(host_module *hm, const ir_block *block, int depth);
@@ -46,9 +65,13 @@ static ts_status lower_kernel(host_module *hm, const ir_op *op) {
     if (!status)
         row.kernel = kernel;
     cg_kernel_list *list = u->options->kernels;
-    if (!status && list) {
+    if (row.kernel) {
+        row.body = body_of(u, kernel->symbol);
+        take_body(hm, &row);
+    }
+    if (row.kernel && list) {
         cg_kernel_info info = {op, kernel->symbol, u->target->name, key,
-                               body_hash(u, kernel->symbol), (uint8_t)variant, kernel->flops};
+                               row.body.hash[0], (uint8_t)variant, kernel->flops};
         TS_APPEND(u->arena, list->rows, list->count, list->capacity, info);
     }
     ts_status_release(status);

@@ -155,6 +155,20 @@ def memory_of_weights(here):
     check("memory of a compilation", usage.ru_maxrss * 1024 < 2.5 * weights, f"{usage.ru_maxrss} KiB for weights of {weights >> 10}")
 
 
+def repeated_layers(here):
+    """Layers that differ in weights and in the names of their sizes have one kernel each kind."""
+    with open(here("layers.py"), "w") as f:
+        f.write("import torch\nfrom torch import nn, Tensor\n\n\nclass Net(nn.Module):\n"
+                "    def __init__(self):\n        super().__init__()\n        self.a = nn.Linear(48, 32)\n        self.b = nn.Linear(48, 32)\n"
+                "        self.c = nn.Linear(48, 33)\n\n"
+                "    def forward(self, x: Tensor, y: Tensor):\n"
+                "        return torch.relu(self.a(x)), torch.relu(self.b(y)), torch.relu(self.c(x))\n")
+    expect("layers compile", run(TSC, here("layers.py"), "--eval", "--cpu=x86-64-v3", "--emit=llvm", "--input", "x:float32[N,48]", "--input",
+                                 "y:float32[M,48]", "-o", here("layers.ll")), 0)
+    kernels = re.findall(r"^define .*@kernel_\d+\(", open(here("layers.ll")).read(), re.M)
+    check("kernels of layers", len(kernels) == 2, str(kernels))
+
+
 def needs(here):
     """Without --input: what the inputs must satisfy is listed, checked on entry, and nothing else is refused."""
     script, model = here("needs.py"), here("needs.tsm")
@@ -418,6 +432,7 @@ def main(folder):
     needs(here)
     little_memory(here)
     memory_of_weights(here)
+    repeated_layers(here)
     expanded_constants(here)
     whole_numbers(here)
     check("no temporaries", not [n for n in os.listdir(folder) if ".tmp." in n])
