@@ -65,15 +65,15 @@ typedef struct host_module { /* one CPU level */
     size_t header_cursor;
 } host_module;
 
-typedef struct cg_body {
+typedef struct host_body {
     uint64_t hash[2]; /* 0: there is none */
-} cg_body;
+} host_body;
 
 typedef struct host_kernel { /* an IR_OP_KERNEL, lowered */
     const ir_op *op;
     cg_kernel *kernel; /* NULL: its operators run one by one */
     uint64_t hash;
-    cg_body body;
+    host_body body;
 } host_kernel;
 
 typedef struct host_counts {

@@ -13,10 +13,10 @@
 /* ---- lowering, before emission ---- */
 
 /* Of what a kernel does, whatever its name and its weights. */
-static cg_body body_of(cg_unit *u, ts_str symbol) {
+static host_body body_of(cg_unit *u, ts_str symbol) {
     LLVMValueRef f = cg_unit_kernel(u, symbol);
     char *text = f ? LLVMPrintValueToString(f) : NULL, *rest = text ? strchr(text, '@') : NULL;
-    cg_body body = {{0, 0}};
+    host_body body = {{0, 0}};
     for (int i = 0; rest && i < 2; i++)
         body.hash[i] = ts_hash64(rest + 1 + symbol.length, strlen(rest) - 1 - symbol.length, (uint64_t)i);
     LLVMDisposeMessage(text);
