@@ -240,16 +240,20 @@ static bool same_source(const packed_row *r, kn_format f, const kn_matrices *m) 
            r->m.tap == m->tap && r->m.tap_padded == m->tap_padded && r->first == m->offsets[0] && r->last == m->offsets[m->count - 1];
 }
 
-bool kn_weights_are_finite(const kn_matrices *m) {
+static bool are_below(const kn_matrices *m, float limit) {
     for (int64_t i = 0; i < m->count; i++)
         for (int64_t k = 0; k < m->k; k++) {
             const float *from = element(m, m->offsets[i], k);
             for (int64_t n = 0; n < m->n; n++)
-                if (!isfinite(from[n * m->n_stride]))
+                if (!(fabsf(from[n * m->n_stride]) < limit))
                     return false;
         }
     return true;
 }
+
+bool kn_weights_are_finite(const kn_matrices *m) { return are_below(m, INFINITY); }
+
+bool kn_weights_have_parts(const kn_matrices *m) { return are_below(m, 0x1.ffp127f); }
 
 static void *room(kn_weight_store *s, size_t bytes) {
     void *to = cg_spill_alloc(s->spill, bytes);

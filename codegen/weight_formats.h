@@ -53,6 +53,8 @@ const void *kn_weights_pack(kn_weight_store *store, kn_format format, const kn_m
                             size_t *out_bytes);
 /* Infinities and NaN have no place among a few steps. */
 bool kn_weights_are_finite(const kn_matrices *m);
+/* Nor has the sum of three bfloat16 a number that rounds to an infinity. */
+bool kn_weights_have_parts(const kn_matrices *m);
 /* The rows of what is not float32, in the order in which kernels met them. */
 void kn_weight_store_report(const kn_weight_store *store, cg_weight_report *out);
 

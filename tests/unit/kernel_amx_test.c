@@ -101,6 +101,13 @@ START_TEST(not_finite) {
                        "  return %a\n"
                        "}\n";
     CHECK_ROWS(rows, 1e-4, 20, 100, 300);
+    /* The nearest bfloat16 of a weight is an infinity. */
+    check_sizes("func @forward(%x: float32[100,96]) -> float32[100,128] entry {\n"
+                "  %w = const @h_128_96 : float32[128,96]\n"
+                "  %s = mul.Scalar(%x, 0.01) : float32[100,96]\n"
+                "  %a = linear(%s, %w, none) : float32[100,128]\n"
+                "  return %a\n"
+                "}\n", 1e-5, NULL, 0);
     check_sizes("func @forward(%x: float32[100,96], %y: float32[96,128]) -> float32[100,128] entry {\n"
                 "  %n = neg(%y) : float32[96,128]\n"
                 "  %s = add.Scalar(%n, 2.995, 1) : float32[96,128]\n"

@@ -26,7 +26,7 @@ static double random_unit(void) {
     return (double)(random_state >> 11) * 0x1p-53;
 }
 
-/* Weights by name: "w_64_3_3_3" is float32[64,3,3,3], small numbers. */
+/* Weights by name: "w_64_3_3_3" is float32[64,3,3,3], small numbers; with "h" the first is nearly the largest there is. */
 static ts_status find_weight(void *user, ts_str name, rt_value *out) {
     (void)user;
     char text[256];
@@ -42,6 +42,8 @@ static ts_status find_weight(void *user, ts_str name, rt_value *out) {
         state = state * 6364136223846793005u + 1442695040888963407u;
         ((float *)t->data)[i] = (float)((double)(state >> 11) * 0x1p-53 - 0.5);
     }
+    if (text[0] == 'h')
+        ((float *)t->data)[0] = 0x1.ffcp127f;
     *out = rt_from_tensor(t);
     return NULL;
 }
