@@ -46,6 +46,20 @@ START_TEST(rows_by_weights) {
 }
 END_TEST
 
+/* Signals without padding: rows that overlap, of few channels and of many. */
+START_TEST(frames_of_signals) {
+    check_sizes("func @forward(%x: float32[2,1,4000]) -> float32[2,64,399] entry {\n"
+                "  %w = const @w_96_1_10 : float32[96,1,10]\n"
+                "  %b = const @b_96 : float32[96]\n"
+                "  %a = conv1d(%x, %w, %b, [5], [0], [1], 1) : float32[2,96,799]\n"
+                "  %c = relu(%a) : float32[2,96,799]\n"
+                "  %v = const @w_64_96_3 : float32[64,96,3]\n"
+                "  %d = conv1d(%c, %v, none, [2], [0], [1], 1) : float32[2,64,399]\n"
+                "  return %d\n"
+                "}\n", 2e-5, NULL, 0);
+}
+END_TEST
+
 START_TEST(sums_in_blocks) {
     /* Sums so far of all columns stay in scratch; of 2000 columns and 256 rows they do not. */
     const char *long_sum = "func @forward(%x: float32[N,1803]) -> float32[N,300] entry {\n"
@@ -165,6 +179,7 @@ int main(void) {
     TCase *tc = tcase_create("products");
     tcase_set_timeout(tc, 120);
     tcase_add_test(tc, rows_by_weights);
+    tcase_add_test(tc, frames_of_signals);
     tcase_add_test(tc, sums_in_blocks);
     tcase_add_test(tc, two_inputs);
     tcase_add_test(tc, not_finite);

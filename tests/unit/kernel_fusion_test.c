@@ -452,6 +452,18 @@ START_TEST(convolutions) {
                "  %c = relu(%a) : float32[2,5,14]\n"
                "  return %c\n"
                "}\n", 1, 1e-5, 0);
+    /* Frames of a signal: one channel, and several side by side. */
+    check_text("func @forward(%x: float32[3,1,50]) -> float32[3,19,8] entry {\n"
+               "  %w = const @w_20_1_7 : float32[20,1,7]\n"
+               "  %a = conv1d(%x, %w, none, [2], [0], [1], 1) : float32[3,20,22]\n"
+               "  %b = relu(%a) : float32[3,20,22]\n"
+               "  %v = const @w_19_20_3 : float32[19,20,3]\n"
+               "  %d = const @b_19 : float32[19]\n"
+               "  %c = conv1d(%b, %v, %d, [3], [0], [1], 1) : float32[3,19,7]\n"
+               "  %u = const @w_19_19_2 : float32[19,19,2]\n"
+               "  %e = conv1d(%c, %u, none, [1], [1], [1], 1) : float32[3,19,8]\n"
+               "  return %e\n"
+               "}\n", 3, 1e-5, 0);
     check_text("func @forward(%x: float32[1,3,32,32]) -> float32[1,16,8] entry {\n"
                "  %w = const @w_8_3_8_8 : float32[8,3,8,8]\n"
                "  %a = conv2d(%x, %w, none, [8, 8], [0, 0], [1, 1], 1) : float32[1,8,4,4]\n"
