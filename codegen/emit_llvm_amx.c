@@ -122,7 +122,7 @@ bool kn_plan_amx(const kn_kernel *k, const cg_target_info *target, kn_plan *p) {
     if (!p->amx_joins)
         per = min_of(per, MOST_SUMS_BYTES / (p->amx_pairs * p->rows * SUM_ROW));
     if (!rt_dim_is_constant(rows)) /* whole steps of one row */
-        per = per < 4 ? 4 : per / 4 * 4;
+        per = per < KN_ROW_PANELS / 2 ? KN_ROW_PANELS / 2 : per / (KN_ROW_PANELS / 2) * (KN_ROW_PANELS / 2);
     p->group = 2 * min_of(per, steps);
     p->groups = kn_ceil_div(panels, p->group);
     int64_t length = p->sum_block / AMX_STEP;

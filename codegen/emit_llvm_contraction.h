@@ -6,6 +6,7 @@
 #include "codegen/emit_llvm_kernel.h"
 
 enum { KN_MAX_TILE = 32, KN_AMX_FEW_ROWS = 16 };
+enum { KN_ROW_PANELS = 4 }; /* of AMX's groups a multiple, for one row's steps */
 
 typedef struct kn_plan {
     int rows, panels;       /* of the main micro-kernel */

@@ -355,8 +355,9 @@ static void make_plan(kn_kernel *k, const cg_target_info *target, kn_plan *p) {
     }
     const kn_contraction *c = &k->contraction;
     int64_t panels = (k->dims[c->batch_count + 1].size + KN_PANEL - 1) / KN_PANEL;
-    if (p->amx_joins && p->groups > 1) { /* one row of an unknown number takes up to 8 panels at once */
-        p->group = balanced_group(panels, p->group, rt_dim_is_constant(k->dims[c->batch_count].size) ? p->panels : 8);
+    if (p->amx_joins && p->groups > 1) {
+        bool may_be_one = !rt_dim_is_constant(k->dims[c->batch_count].size);
+        p->group = balanced_group(panels, p->group, may_be_one ? KN_ROW_PANELS : p->panels);
         p->groups = (panels + p->group - 1) / p->group;
     }
     rt_dim items = kn_dim_mul(k, p->blocks, p->groups);
@@ -450,9 +451,14 @@ int kn_plan_row_forms(kn_kernel *k, const cg_target_info *target, kn_row_form *o
         kn_kernel *one = TS_NEW(k->arena, kn_kernel);
         *one = one_row_of(k);
         out[count] = (kn_row_form){.k = one, .most = 1};
-        make_plan(one, target, &out[count].plan);
-        out[count].plan.group = plan.group;
-        out[count++].plan.groups = plan.groups;
+        kn_plan *of_one = &out[count++].plan;
+        make_plan(one, target, of_one);
+        of_one->group = plan.group;
+        of_one->groups = plan.groups;
+        while (plan.group % of_one->panels) { /* of a step as many as divide the group */
+            of_one->panels /= 2;
+            of_one->vectors /= 2;
+        }
     }
     int64_t most = make_few_plan(k, target, &plan, &few);
     if (most)
