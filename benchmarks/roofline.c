@@ -24,7 +24,7 @@ enum {
     CHAINS = 12, /* more than latency times width of any core that multiplies vectors */
     ROUNDS = 1 << 20,
     STRETCHES = 25,
-    ARRAY_BYTES = 96 << 20, /* beyond the caches */
+    TOTAL_BYTES = 256 << 20, /* of all threads' arrays that are read: beyond what caches keep from one run to the next */
     MAX_THREADS = 64
 };
 
@@ -35,6 +35,7 @@ static double seconds(void) {
 }
 
 typedef struct worker {
+    size_t bytes; /* of each array */
     lanes *from, *to;
     float sink;
 } worker;
@@ -63,7 +64,7 @@ static void multiply_add(worker *w) {
 
 static void read_memory(worker *w) {
     lanes sum0 = same(0), sum1 = same(0), sum2 = same(0), sum3 = same(0);
-    size_t count = ARRAY_BYTES / sizeof(lanes);
+    size_t count = w->bytes / sizeof(lanes);
     for (size_t i = 0; i < count; i += 4) {
         sum0 += w->from[i];
         sum1 += w->from[i + 1];
@@ -74,7 +75,7 @@ static void read_memory(worker *w) {
 }
 
 static void copy_memory(worker *w) {
-    size_t count = ARRAY_BYTES / sizeof(lanes);
+    size_t count = w->bytes / sizeof(lanes);
     for (size_t i = 0; i < count; i++) {
         w->to[i] = w->from[i];
         __asm__ volatile("" ::: "memory"); /* a loop of moves, as kernels have, and no memcpy */
@@ -90,8 +91,8 @@ static double best[KINDS];
 
 static void *run(void *user) {
     worker *w = user;
-    memset(w->from, 0, ARRAY_BYTES); /* each thread's pages are first touched by it */
-    memset(w->to, 0, ARRAY_BYTES);
+    memset(w->from, 0, w->bytes); /* each thread's pages are first touched by it */
+    memset(w->to, 0, w->bytes);
     for (int k = 0; k < KINDS; k++)
         for (int s = 0; s < STRETCHES; s++) {
             pthread_barrier_wait(&barrier);
@@ -110,11 +111,13 @@ int main(int argc, char **argv) {
     for (int n = 1; n <= most && n <= MAX_THREADS; n++) {
         worker workers[MAX_THREADS] = {{0}};
         pthread_t threads[MAX_THREADS];
+        size_t bytes = (size_t)TOTAL_BYTES / (size_t)n / 4096 * 4096;
         memset(best, 0, sizeof best);
         pthread_barrier_init(&barrier, NULL, (unsigned)n);
         for (int i = 0; i < n; i++) {
-            workers[i].from = aligned_alloc(64, ARRAY_BYTES);
-            workers[i].to = aligned_alloc(64, ARRAY_BYTES);
+            workers[i].bytes = bytes;
+            workers[i].from = aligned_alloc(64, bytes);
+            workers[i].to = aligned_alloc(64, bytes);
             if (!workers[i].from || !workers[i].to ||
                 pthread_create(&threads[i], NULL, run, &workers[i]) != 0)
                 return 1;
@@ -127,7 +130,7 @@ int main(int argc, char **argv) {
         printf("{\"threads\": %d, \"lanes\": %d, \"gflops\": %.1f, \"read_gbs\": %.2f, "
                "\"copy_gbs\": %.2f}\n",
                n, LANES, 2.0 * LANES * CHAINS * ROUNDS * n / best[0] * 1e-9,
-               (double)ARRAY_BYTES * n / best[1] * 1e-9, 2.0 * ARRAY_BYTES * n / best[2] * 1e-9);
+               (double)bytes * n / best[1] * 1e-9, 2.0 * (double)bytes * n / best[2] * 1e-9);
         fflush(stdout);
         pthread_barrier_destroy(&barrier);
     }
