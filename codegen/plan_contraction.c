@@ -455,9 +455,9 @@ int kn_plan_row_forms(kn_kernel *k, const cg_target_info *target, kn_row_form *o
         make_plan(one, target, of_one);
         of_one->group = plan.group;
         of_one->groups = plan.groups;
-        while (plan.group % of_one->panels) { /* of a step as many as divide the group */
-            of_one->panels /= 2;
-            of_one->vectors /= 2;
+        if (plan.is_amx && plan.groups > 1 && plan.group % of_one->panels) {
+            of_one->panels = KN_ROW_PANELS;
+            of_one->vectors = KN_ROW_PANELS * KN_PANEL * 4 / target->vector_bytes;
         }
     }
     int64_t most = make_few_plan(k, target, &plan, &few);

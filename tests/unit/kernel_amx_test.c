@@ -36,6 +36,19 @@ START_TEST(rows_by_weights) {
                        "  return %g\n"
                        "}\n";
     CHECK_ROWS(ends, 1e-5, 1, 5, 17, 40, 64, 131, 290);
+    /* Columns in groups, of which one row takes several panels at once: 4 of them, and 24. */
+    const char *groups = "func @forward(%x: float32[N,1536]) -> float32[N,50] entry {\n"
+                         "  %w = const @w_50_1536 : float32[50,1536]\n"
+                         "  %a = linear(%x, %w, none) : float32[N,50]\n"
+                         "  return %a\n"
+                         "}\n";
+    CHECK_ROWS(groups, 1e-4, 1, 2, 40, 130);
+    const char *halves = "func @forward(%x: float32[N,200]) -> float32[N,384] entry {\n"
+                         "  %w = const @w_384_200 : float32[384,200]\n"
+                         "  %a = linear(%x, %w, none) : float32[N,384]\n"
+                         "  return %a\n"
+                         "}\n";
+    CHECK_ROWS(halves, 1e-5, 1, 2, 40, 130);
     const char *known = "func @forward(%x: float32[2,49,80]) -> float32[2,49,120] entry {\n"
                         "  %w = const @w_120_80 : float32[120,80]\n"
                         "  %a = linear(%x, %w, none) : float32[2,49,120]\n"
