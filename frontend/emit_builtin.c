@@ -314,7 +314,7 @@ static em python_builtin(emitter *E, ts_str name, em_arguments *args, const ast_
     if (IS("any") || IS("all"))
         return em_builtin_any_all(E, IS("any"), args, node);
     if (IS("sorted"))
-        return em_builtin_sorted(E, args, node);
+        return em_sure_list(em_builtin_sorted(E, args, node));
     if (IS("round"))
         return builtin_round(E, args, node);
     if (IS("pow") && args->count == 2)
@@ -350,7 +350,7 @@ static em python_builtin(emitter *E, ts_str name, em_arguments *args, const ast_
     if (IS("reversed"))
         return wrap(E, EM_REVERSED, args, NULL);
     if (IS("list"))
-        return em_builtin_list(E, args, node, hint);
+        return em_sure_list(em_builtin_list(E, args, node, hint));
     if (IS("tuple")) {
         if (!args->count)
             return (em){.kind = EM_TUPLE};
@@ -396,28 +396,19 @@ static em python_builtin(emitter *E, ts_str name, em_arguments *args, const ast_
     if ((IS("map") || IS("filter")) && args->count < 2)
         EM_ERR(E, node, "%.*s() must have at least two arguments", TS_STR_ARG(name));
     if (IS("map") && args->count == 2)
-        return em_value(em_map_list(E, args->items[0].v, args->items[1].v, node, false));
+        return em_mapped(em_value(em_map_list(E, args->items[0].v, args->items[1].v, node, false)));
     if (IS("map") && args->count > 2)
-        return em_map_many(E, args, node);
+        return em_mapped(em_map_many(E, args, node));
     if (IS("filter") && args->count == 2 && args->items[0].v.kind == EM_VALUE &&
         args->items[0].v.value->type->kind == IR_NONE)
         args->items[0].v = em_binding(E, (fe_binding){.kind = FE_NAME, .path = TS_STR("builtins.bool")});
     if (IS("filter") && args->count == 2)
-        return em_value(em_map_list(E, args->items[0].v, args->items[1].v, node, true));
+        return em_mapped(em_value(em_map_list(E, args->items[0].v, args->items[1].v, node, true)));
     if (IS("iter") && args->count == 1)
         return em_value(is_archive_node(node) ? em_as_list(E, args->items[0].v, node)
                                               : em_iterator(E, args->items[0].v, node));
-    if (IS("next") && (args->count == 1 || args->count == 2) && em_is_lazy(E, args->items[0].v)) {
-        ir_value *object = args->items[0].v.value;
-        if (args->count == 1 && object && !em_is_iterator(object->type))
-            return em_call_method0(E, object, "__next__", NULL, 0, node);
-        em operands[2] = {em_value(em_iterator(E, args->items[0].v, node)), args->count == 2 ? args->items[1].v : em_error()};
-        return em_call_python(E, args->count == 1 ? "iterators.next_of" : "iterators.next_or", operands, args->count, node);
-    }
-    if (IS("next") && (args->count == 1 || args->count == 2)) {
-        ir_value *list = em_as_list(E, args->items[0].v, node);
-        return list ? em_next_of_list(E, list, args->count == 2 ? &args->items[1].v : NULL, node) : em_error();
-    }
+    if (IS("next") && (args->count == 1 || args->count == 2))
+        return em_builtin_next(E, args, node);
     if (IS("format") && args->count == 1)
         return em_value(em_format_default(E, args->items[0].v, node));
     if (IS("format") && args->count == 2) {

@@ -47,7 +47,7 @@ em em_python_method(emitter *E, ir_value *self, ts_str name, em_arguments *args,
                     bool *out_known);
 em em_math_of_many(emitter *E, ts_str name, em_arguments *args, const ast_node *node, bool *out_known);
 em em_map_many(emitter *E, em_arguments *args, const ast_node *node);
-em em_next_of_list(emitter *E, ir_value *list, em *fallback, const ast_node *node);
+em em_builtin_next(emitter *E, em_arguments *args, const ast_node *node);
 /* ---- emit_overload.c ---- */
 ts_str em_python_way(emitter *E, ts_str path, em_arguments *args, const ast_node *node);
 bool em_function_maker(emitter *E, ts_str path, em_arguments *args, const ast_node *node, em *out);

@@ -272,6 +272,10 @@ static em make_super(emitter *E, const ast_node *node) {
         EM_ERR(E, node, "super() outside a method");
         return em_error();
     }
+    if (E->function->owner->is_made && !E->function->owner->is_library) { /* a generator's or a closure's own object */
+        EM_UNSUPPORTED(E, node, "super() in a generator or a nested function is not supported yet");
+        return em_error();
+    }
     return (em){.kind = EM_SUPER, .value = E->f->body->parameters[0], .after = E->function->owner};
 }
 

@@ -253,6 +253,7 @@ static void join_both(joiner *j, em_slot *a, em_slot *b, em_slot *out, size_t sl
     out->v = em_value(x ? x : y);
     out->v.is_tuple = is_tuple;
     out->v.is_size = a->v.is_size && b->v.is_size;
+    out->v.is_list = a->v.is_list && b->v.is_list;
     add_pair(j, x, y, type, &out->v.value, E->slot_names[slot]);
     bool maybe = slot >= EM_SLOT_FIRST && (!x || !y || a->defined || b->defined);
     /* Code that follows a return runs only where the other side came through. */

@@ -479,7 +479,8 @@ static em name(emitter *E, const ast_node *node) {
         }
         TS_APPEND(E->arena, E->read_undefined, E->read_undefined_count, E->read_undefined_capacity,
                   index - 1);
-        if (!E->failed || !fe_map_get(&E->failed_names, node->text))
+        bool is_ours = node->text.length && node->text.data[0] == '$'; /* no name of the script: told of where it failed */
+        if (!E->failed || !(is_ours || fe_map_get(&E->failed_names, node->text)))
             EM_ERR(E, node, "the variable '%.*s' is used before it is assigned",
                    TS_STR_ARG(node->text));
         return em_error();
@@ -619,7 +620,7 @@ static em expression(emitter *E, const ast_node *node, const ir_type *hint) {
     case AST_TUPLE:
         return em_tuple_literal(E, node, hint);
     case AST_LIST:
-        return list_literal(E, node, hint);
+        return em_sure_list(list_literal(E, node, hint));
     case AST_DICT:
         return dict_literal(E, node, hint);
     case AST_UNARY:
@@ -647,6 +648,7 @@ static em expression(emitter *E, const ast_node *node, const ir_type *hint) {
     case AST_WALRUS:
         return walrus(E, node, hint);
     case AST_LIST_COMP:
+        return em_sure_list(em_comprehension(E, node, hint));
     case AST_DICT_COMP:
     case AST_SET_COMP:
         return em_comprehension(E, node, hint);

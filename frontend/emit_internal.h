@@ -45,6 +45,8 @@ typedef struct em {
     const ast_node *node;
     bool is_size;    /* VALUE: a list that is a torch.Size, for its text */
     bool is_tuple;   /* VALUE: a list that stands for a tuple of a length known at run time */
+    bool is_list;    /* VALUE: surely a list in Python, too: a display, a comprehension, list(), sorted() */
+    bool is_mapped;  /* VALUE: a list that stands for the iterator that map() or filter() gives */
     bool has_repeats; /* CHILDREN: the items of a container, where one may stand twice */
     fe_class *after; /* METHOD of super(): the class whose ancestors are asked */
 } em;
@@ -197,6 +199,16 @@ void em_collect(emitter *E, const ast_list *statements);
 void em_collect_expression(emitter *E, const ast_node *node);
 
 fe_class *em_slice_class(struct fe_context *fe); /* what the name slice is (emit_slice.c) */
+/* v, marked as what is a list in Python, too. */
+static inline em em_sure_list(em v) {
+    v.is_list = v.kind == EM_VALUE && v.value;
+    return v;
+}
+/* What map() and filter() give: made at once, walked once. */
+static inline em em_mapped(em v) {
+    v.is_mapped = v.kind == EM_VALUE && v.value;
+    return v;
+}
 /* is_tuple for Tuple[T, ...], is_size for torch.Size, whose IR type is a list (annotation.c). */
 em em_open_tuple(struct fe_context *fe, fe_scope *scope, const ast_node *annotation);
 

@@ -88,12 +88,13 @@ static bool is_list(em v) { return v.kind == EM_VALUE && v.value && v.value->typ
 
 static bool is_written_list(const ast_node *n) { return n && (n->kind == AST_LIST || n->kind == AST_LIST_COMP); }
 
-/* [1] + (2,), x.shape + [1]: where one is written as a list. What a name holds may be either. */
+/* [1] + (2,), x.shape + [1]: where one is surely a list. What a parameter holds may be either. */
 static bool adds_list_and_tuple(em a, em b, bool in_place, const ast_node *node) {
     if (node->kind != AST_BINARY && node->kind != AST_AUG_ASSIGN)
         return false;
     bool a_is_tuple = is_tuple(a) || stands_for_tuple(a), b_is_tuple = is_tuple(b) || stands_for_tuple(b);
-    return (a_is_tuple && is_written_list(node->right)) || (b_is_tuple && !in_place && is_written_list(node->left));
+    bool a_is_list = a.is_list || is_written_list(node->left), b_is_list = b.is_list || is_written_list(node->right);
+    return (a_is_tuple && b_is_list) || (b_is_tuple && !in_place && a_is_list);
 }
 
 static em kinds_refused(emitter *E, bool left_is_tuple, const ast_node *node) {

@@ -187,6 +187,8 @@ static bool refuse(emitter *E, ts_str name, em_candidate *list, size_t count, ir
     if (!text.data)
         ts_buffer_text(&text, "");
     const char *reason = count ? NULL : fe_archive_reason(name);
+    if (!count && ts_str_is(name, "vmap"))
+        reason = "torch.vmap is not supported yet: write the batched form, or torch.stack over a loop";
     bool is_optional = false;
     for (size_t i = 0; i < args->count; i++)
         is_optional = is_optional || values[i]->type->kind == IR_OPTIONAL;

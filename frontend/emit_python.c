@@ -171,7 +171,7 @@ em em_map_many(emitter *E, em_arguments *args, const ast_node *node) {
 }
 
 /* next(iterable, fallback) of what is no iterator with a place of its own. */
-em em_next_of_list(emitter *E, ir_value *list, em *fallback, const ast_node *node) {
+static em next_of_list(emitter *E, ir_value *list, em *fallback, const ast_node *node) {
     ir_value *size = em_op(E, "len", node, 1, list);
     em_choice choice;
     em_choose(E, &choice, em_row(E, "gt.int", node, 2, size, ir_build_int(&E->b, 0)));
@@ -186,6 +186,36 @@ em em_next_of_list(emitter *E, ir_value *list, em *fallback, const ast_node *nod
     }
     ir_value *v = em_choose_end(E, &choice, other, node);
     return em_value(first ? v : NULL);
+}
+
+/* Whether next() takes v: what a name would hold as an iterator. */
+static bool gives_items_once(em v) {
+    return v.is_mapped || v.kind == EM_GENERATOR || v.kind == EM_ZIP || v.kind == EM_ENUMERATE ||
+           v.kind == EM_REVERSED || v.kind == EM_CHILDREN || v.kind == EM_ERROR;
+}
+
+static const char *found_text(emitter *E, em v, const ir_value *found) {
+    return v.is_tuple || v.kind == EM_TUPLE ? "a tuple" : v.is_size ? "a torch.Size" : v.kind == EM_RANGE ? "a range"
+           : v.kind == EM_ITEMS ? "a view of a dict" : em_type_text(E, found->type);
+}
+
+/* next(iterator) and next(iterator, fallback). */
+em em_builtin_next(emitter *E, em_arguments *args, const ast_node *node) {
+    em v = args->items[0].v;
+    if (em_is_lazy(E, v)) {
+        if (args->count == 1 && v.value && !em_is_iterator(v.value->type))
+            return em_call_method0(E, v.value, "__next__", NULL, 0, node);
+        em operands[2] = {em_value(em_iterator(E, v, node)), args->count == 2 ? args->items[1].v : em_error()};
+        return em_call_python(E, args->count == 1 ? "iterators.next_of" : "iterators.next_or", operands, args->count, node);
+    }
+    if (em_is_script(node) && !gives_items_once(v)) {
+        ir_value *found = em_ir(E, v, node, NULL);
+        if (found)
+            EM_ERR(E, node, "expected an iterator for next(), found %s", found_text(E, v, found));
+        return em_error();
+    }
+    ir_value *list = em_as_list(E, v, node);
+    return list ? next_of_list(E, list, args->count == 2 ? &args->items[1].v : NULL, node) : em_error();
 }
 
 /* zip(..., strict=True): the lengths must be equal. */

@@ -311,7 +311,8 @@ static ts_status make_entries(fe_context *fe, const ts_str *entries, size_t coun
             status = make_entry(fe, entries[i], i == 0);
         if (!status && !fe->relearn)
             emit_dynamic_methods(fe);
-        if (fe->guessing && !fe->relearn && fe->missing_class)
+        if (fe->guessing && !fe->relearn && fe->missing_class &&
+            !(fe->missing_name.data[0] == '$' && fe->diagnostics->error_count > saved_errors)) /* no name of the script's */
             fe_report(fe->diagnostics, FE_ERROR, TS_ERR_TYPE, fe->missing_node, "the variable '%.*s' is used before it is assigned",
                       TS_STR_ARG(fe->missing_name));
         else if (fe->guessing && !fe->relearn && fe->asked)

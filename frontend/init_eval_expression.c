@@ -281,7 +281,13 @@ static ts_status call(evaluator *ev, ev_frame *frame, const ast_node *node, rt_v
         bool found = false;
         status = ev_binding_attribute(ev, b, target->text, &found, &callee, &hold);
         rt_release(left_hold);
-        if (!status && !found)
+        if (!status && !found && b.kind != FE_CLASS && ts_str_is(b.path, "torch.nn") &&
+            ts_str_starts_with(target->text, "Lazy"))
+            status = ts_raise("NotImplementedError",
+                              "torch.nn.%.*s is not supported: its sizes are known only after a first call, "
+                              "expected torch.nn.%.*s with its sizes",
+                              TS_STR_ARG(target->text), (int)(target->text.length - 4), target->text.data + 4);
+        else if (!status && !found)
             status = ts_raise("AttributeError", "'%.*s' has no attribute '%.*s'",
                               TS_STR_ARG(b.kind == FE_CLASS ? b.class_->bare_name : b.path),
                               TS_STR_ARG(target->text));
