@@ -233,6 +233,25 @@ static bool batch_norm_fits(ir_module *m, const ir_op *op) {
            !is_none(ir_core_operand(m, op, "running_var")) && op->results[0]->type->rank >= 2;
 }
 
+/* The 0-d tensor that is filled in is in the range of the filled one's dtype for certain: otherwise the operator
+ * raises where it isn't, which kernels don't look for. */
+static bool fill_fits(ir_module *m, const ir_op *op) {
+    const ir_value *fill = ir_core_operand(m, op, "value");
+    rt_dtype dtype = op->results[0]->type->dtype;
+    rt_value number;
+    if (fill->type->kind != IR_TENSOR || rt_dtype_promote(fill->type->dtype, dtype) == dtype)
+        return true;
+    if (!ir_const_value(fill, &number) || number.tag != RT_TAG_TENSOR || number.as.tensor->element_count != 1)
+        return false;
+    ts_status status = rt_tensor_item(number.as.tensor, &number);
+    bool fits = !status && rt_number_fits(number, dtype);
+    if (status)
+        ts_status_release(status);
+    else
+        rt_release(number);
+    return fits;
+}
+
 static bool pointwise_fits(ir_module *m, const ir_op *op, ir_pointwise p) {
     const ir_type *r = op->results[0]->type;
     char needs = pointwise_rows[p].needs;
@@ -270,6 +289,7 @@ static bool pointwise_fits(ir_module *m, const ir_op *op, ir_pointwise p) {
         return false;
     switch (p) {
     case IR_P_pow: return pow_fits(m, op);
+    case IR_P_masked_fill: return fill_fits(m, op);
     case IR_P_div: return is_none(ir_core_operand(m, op, "rounding_mode")) && rt_dtype_is_float(r->dtype);
     case IR_P_round: return op->operand_count == 1;
     case IR_P_isnan: case IR_P_isinf: case IR_P_isfinite:

@@ -169,6 +169,21 @@ def repeated_layers(here):
     check("kernels of layers", len(kernels) == 2, str(kernels))
 
 
+def fill_out_of_range(here):
+    """A kernel fills in what is in range for certain; else the operator looks when it runs."""
+    with open(here("fill.py"), "w") as f:
+        f.write("import torch\nfrom torch import Tensor\n\n\n"
+                "def near(x: Tensor, m: Tensor) -> Tensor:\n    return (x.masked_fill(m, torch.tensor(100)) + 1) * 2\n\n\n"
+                "def far(x: Tensor, m: Tensor) -> Tensor:\n    return (x.masked_fill(m, torch.tensor(300)) + 1) * 2\n")
+    with open(here("fill.json"), "w") as f:
+        json.dump([{"tensor": {"dtype": "int8", "shape": [3], "data": [1, 2, 3]}},
+                   {"tensor": {"dtype": "bool", "shape": [3], "data": [True, False, True]}}], f)
+    for entry, status, text in (("near", 0, "[-54, 6, -54]"), ("far", 1, "cannot be converted to type int8_t without overflow")):
+        expect(entry + " compiles", run(TSC, here("fill.py"), "--entry", entry, "--input", "x:int8[3]", "--input", "m:bool[3]",
+                                        "-o", here("fill.tsm")), 0)
+        expect(entry, run(TSRUN, here("fill.tsm"), "--args", here("fill.json"), "--output-args", "-"), status, text)
+
+
 def needs(here):
     """Without --input: what the inputs must satisfy is listed, checked on entry, and nothing else is refused."""
     script, model = here("needs.py"), here("needs.tsm")
@@ -433,6 +448,7 @@ def main(folder):
     little_memory(here)
     memory_of_weights(here)
     repeated_layers(here)
+    fill_out_of_range(here)
     expanded_constants(here)
     whole_numbers(here)
     check("no temporaries", not [n for n in os.listdir(folder) if ".tmp." in n])

@@ -122,7 +122,7 @@ RULE(unbind) {
         if (d != dim)
             dims[d - (d > dim)] = args[0].dims[d];
     rt_dim size = args[0].dims[dim];
-    bool is_short = rt_dim_is_constant(size) && size <= MOST_PARTS;
+    bool is_short = rt_dim_is_constant(size) && size >= 0 && size <= MOST_PARTS;
     size_t count = is_short ? (size_t)size : 1;
     rt_fact *items = TS_NEW_ARRAY(ic->arena, rt_fact, count + 1);
     for (size_t i = 0; i < count; i++) {

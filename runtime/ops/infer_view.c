@@ -209,7 +209,11 @@ RULE(expand) {
     rt_dim *dims = rt_new_dims(ic, rank);
     for (int d = 0; d < rank; d++) {
         int own = d - (rank - args[0].rank);
-        dims[d] = asked[d] == -1 && own >= 0 ? args[0].dims[own] : asked[d];
+        if (asked[d] == -1 && own < 0)
+            return ts_raise("RuntimeError",
+                            "The expanded size of the tensor (-1) isn't allowed in a leading, non-existing dimension %d",
+                            d);
+        dims[d] = asked[d] == -1 ? args[0].dims[own] : asked[d];
     }
     set_shape(outs, rank, dims);
     return NULL;
