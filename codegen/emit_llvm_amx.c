@@ -75,7 +75,7 @@ static int64_t columns_bytes(int64_t steps) { return steps * AMX_STEP_BYTES + 10
 bool kn_plan_amx(const kn_kernel *k, const cg_target_info *target, kn_plan *p) {
     const kn_contraction *c = &k->contraction;
     rt_dim rows = k->dims[c->batch_count].size, columns = k->dims[c->batch_count + 1].size;
-    if (!target->has_amx || c->left_kind != KN_LEFT_ROWS || (c->right_is_packed && !c->right_is_finite) ||
+    if (!target->has_amx || c->left_kind != KN_LEFT_ROWS || (c->right_is_packed && !c->right_has_parts) ||
         c->format != KN_FLOAT32 || !rt_dim_is_constant(c->k) || !rt_dim_is_constant(columns) ||
         !rt_dim_is_constant(c->left.strides[c->batch_count]))
         return false;
@@ -122,7 +122,7 @@ bool kn_plan_amx(const kn_kernel *k, const cg_target_info *target, kn_plan *p) {
     if (!p->amx_joins)
         per = min_of(per, MOST_SUMS_BYTES / (p->amx_pairs * p->rows * SUM_ROW));
     if (!rt_dim_is_constant(rows)) /* whole steps of one row */
-        per = per < KN_ROW_PANELS / 2 ? KN_ROW_PANELS / 2 : per / (KN_ROW_PANELS / 2) * (KN_ROW_PANELS / 2);
+        per = per < KN_ROW_PANELS / 2 ? KN_ROW_PANELS / 2 : per - per % (KN_ROW_PANELS / 2);
     p->group = 2 * min_of(per, steps);
     p->groups = kn_ceil_div(panels, p->group);
     int64_t length = p->sum_block / AMX_STEP;

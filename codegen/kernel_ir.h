@@ -127,7 +127,7 @@ typedef struct kn_contraction {
     /* Right operand: a packed constant ([batch...][panels][k][16]; of winograd
      * [panels][place of a tile][channel][16]), or packed at run time. */
     bool right_is_packed;
-    bool right_is_finite; /* a packed constant whose numbers are sums of parts; asked of targets with AMX alone */
+    bool right_has_parts; /* of a packed constant: kn_weights_have_parts; asked of targets with AMX alone */
     kn_format format; /* of a packed constant, else FLOAT32; with BFLOAT16_DOT rows are PACKED or
                        * LINES */
     kn_access right;  /* packed: offset and strides of batch dims; else also n */

@@ -410,9 +410,10 @@ bool lw_product_of_pixels(lowering *l, const lw_window *w) {
            (w->spatial == 1 || kn_dim_same(K, w->h_stride, kn_dim_mul(K, w->w_stride, w->output[1])));
 }
 
-/* A signal without padding whose taps lie side by side: rows of a matrix that overlap. */
-static bool has_frames(const lw_window *w, int64_t in, int64_t groups) {
-    bool is_dense = in == 1 ? w->w_stride == 1 : w->x.strides[1] == 1 && w->w_stride == in;
+/* A signal without padding whose taps lie side by side: rows of a matrix that overlap. Of several channels the
+ * filters have another order, which packing them changes. */
+static bool has_frames(const lw_window *w, const filters *f, int64_t in, int64_t groups) {
+    bool is_dense = in == 1 ? w->w_stride == 1 : w->x.strides[1] == 1 && w->w_stride == in && f->constant;
     return w->spatial == 1 && groups == 1 && is_dense && w->padding[1] == 0 && w->dilation[1] == 1;
 }
 
@@ -468,7 +469,7 @@ ts_status lw_convolution(lowering *l) {
         c->left.strides[gd] = kn_dim_mul(K, w.x.strides[1], in);
     c->channels = in;
     bool interleaved = false;
-    bool is_matrix = (lw_product_of_pixels(l, &w) && has_rows) || (has_frames(&w, in, groups) && (f.constant || in == 1));
+    bool is_matrix = (lw_product_of_pixels(l, &w) && has_rows) || has_frames(&w, &f, in, groups);
     c->has_pixel_rows = is_matrix && !(w.output[0] == 1 && w.output[1] == 1);
     if (is_matrix)
         c->left_kind = KN_LEFT_ROWS;

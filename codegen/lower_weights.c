@@ -21,7 +21,7 @@ int64_t lw_pack_weights(lowering *l, kn_format format, const kn_matrices *m) {
     size_t bytes;
     const void *packed = kn_weights_pack(l->unit->weights, format, m, &bytes);
     c->right_is_packed = true;
-    c->right_is_finite = l->unit->target->has_amx && kn_weights_have_parts(m);
+    c->right_has_parts = l->unit->target->has_amx && kn_weights_have_parts(m);
     c->format = format;
     c->right.element = RT_float32;
     c->right.buffer = kn_add_constant(l->k, packed, bytes);

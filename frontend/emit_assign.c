@@ -53,7 +53,8 @@ void em_set_variable(emitter *E, size_t index, em v, const ast_node *node) {
     if (v.kind == EM_ERROR)
         return;
     bool is_archive = !node || !node->source || node->source->is_archive;
-    if (!is_archive && (v.is_mapped || v.kind == EM_GENERATOR || v.kind == EM_REVERSED || ((v.kind == EM_ZIP || v.kind == EM_ENUMERATE) && node->kind == AST_ASSIGN)))
+    bool stays = (v.kind == EM_ZIP || v.kind == EM_ENUMERATE) && !is_archive && node->kind != AST_ASSIGN;
+    if (!is_archive && !stays && em_is_walked_once(v))
         v = em_value(em_iterator(E, v, node));
     bool is_view = v.kind == EM_ITEMS && !is_archive && !E->attempt; /* it follows its dict */
     if (v.kind == EM_RANGE || (v.kind == EM_ITEMS && !is_view) || v.kind == EM_REVERSED || v.kind == EM_GENERATOR)

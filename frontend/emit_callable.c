@@ -466,6 +466,10 @@ static bool is_plain_object(const ir_type *t) {
     return t->kind == IR_CLASS && t->class_->base.kind == RT_CLASS_PLAIN;
 }
 
+bool em_is_walked_once(em v) {
+    return v.is_mapped || v.kind == EM_GENERATOR || v.kind == EM_REVERSED || v.kind == EM_ZIP || v.kind == EM_ENUMERATE;
+}
+
 /* Whether the items of v come one by one, from an object that may change or never end. */
 bool em_is_lazy(emitter *E, em v) {
     if (v.kind == EM_VALUE && v.value)

@@ -586,6 +586,7 @@ em em_call_generator(emitter *E, fe_function *f, ir_value *self, em_arguments *a
 em em_call_nested_generator(emitter *E, const ast_node *function, em *args, size_t count, const ast_node *node);
 bool em_is_iterator(const ir_type *t);
 bool em_is_lazy(emitter *E, em v);
+bool em_is_walked_once(em v); /* a name would hold it as an iterator: what map(), zip(), reversed() ... give */
 ir_value *em_iterator(emitter *E, em v, const ast_node *node);
 bool em_is_object_closure(emitter *E, const ast_node *closure);
 void em_make_object_closure(emitter *E, const ast_node *closure);

@@ -188,12 +188,6 @@ static em next_of_list(emitter *E, ir_value *list, em *fallback, const ast_node 
     return em_value(first ? v : NULL);
 }
 
-/* Whether next() takes v: what a name would hold as an iterator. */
-static bool gives_items_once(em v) {
-    return v.is_mapped || v.kind == EM_GENERATOR || v.kind == EM_ZIP || v.kind == EM_ENUMERATE ||
-           v.kind == EM_REVERSED || v.kind == EM_CHILDREN || v.kind == EM_ERROR;
-}
-
 static const char *found_text(emitter *E, em v, const ir_value *found) {
     return v.is_tuple || v.kind == EM_TUPLE ? "a tuple" : v.is_size ? "a torch.Size" : v.kind == EM_RANGE ? "a range"
            : v.kind == EM_ITEMS ? "a view of a dict" : em_type_text(E, found->type);
@@ -208,7 +202,7 @@ em em_builtin_next(emitter *E, em_arguments *args, const ast_node *node) {
         em operands[2] = {em_value(em_iterator(E, v, node)), args->count == 2 ? args->items[1].v : em_error()};
         return em_call_python(E, args->count == 1 ? "iterators.next_of" : "iterators.next_or", operands, args->count, node);
     }
-    if (em_is_script(node) && !gives_items_once(v)) {
+    if (em_is_script(node) && !em_is_walked_once(v) && v.kind != EM_CHILDREN && v.kind != EM_ERROR) {
         ir_value *found = em_ir(E, v, node, NULL);
         if (found)
             EM_ERR(E, node, "expected an iterator for next(), found %s", found_text(E, v, found));

@@ -43,7 +43,7 @@ fe_function *em_variant_of(emitter *E, fe_function *f, size_t skipped, em_argume
             next++;
         if (k >= p->count || p->items[k].annotation || p->items[k].is_star || p->items[k].is_double_star)
             continue;
-        if (v.is_mapped || v.kind == EM_GENERATOR || v.kind == EM_REVERSED || v.kind == EM_ZIP || v.kind == EM_ENUMERATE)
+        if (em_is_walked_once(v))
             v = em_value(em_iterator(E, v, args->items[i].node));
         else if (v.kind == EM_RANGE || v.kind == EM_ITEMS)
             v = em_value(em_ir(E, v, args->items[i].node, NULL));
